@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "fuzz/generate.h"
+#include "fuzz/run.h"
+
+namespace attn::fuzz {
+
+struct CampaignOptions {
+  std::uint64_t cases = 0;  ///< 0: no limit
+  double seconds = 0;       ///< 0: no limit
+  std::uint64_t seed = 1;
+  int jobs = 2;             ///< threads that run cases; the result does not depend on it
+  double shrink_seconds = 60;
+  Fixed fixed;
+  RunOptions run;
+};
+
+/// What was drawn: counts of cases by dimension and region, such as coverage["fill"]["gaussian"].
+using Coverage = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+struct Failure {
+  std::uint64_t index = 0;  ///< of the case in the campaign
+  Case original, shrunk;
+  Verdict verdict;          ///< of the shrunk case
+};
+
+struct CampaignResult {
+  std::uint64_t cases = 0;
+  std::map<Outcome, std::uint64_t> outcomes;
+  double seconds = 0;
+  Coverage coverage;
+  std::optional<Failure> failure;  ///< the first one; the campaign ends there
+  /// The first case that was refused: where the user fixed the mod or the tables, bad usage.
+  std::string refused, refused_case;
+
+  double cases_per_second() const { return seconds > 0 ? static_cast<double>(cases) / seconds : 0; }
+};
+
+/// Case number `index` of the campaign with this seed: the same whatever ran before it.
+rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uint64_t index);
+
+/// Runs random cases until one fails or the limit is reached. `progress` is called from one thread
+/// at a time, a few times a second at most.
+CampaignResult run_campaign(const CampaignOptions& options,
+                            const std::function<void(const CampaignResult&)>& progress = {});
+
+/// The simplest case, among neighbours of neighbours, that still fails; `verdict` becomes its own.
+/// Stops looking after `most_seconds`.
+Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verdict& verdict,
+            double most_seconds = 60);
+
+/// Adds one case to the coverage.
+void count(Coverage& coverage, const Case& c, const Verdict& verdict);
+
+}  // namespace attn::fuzz

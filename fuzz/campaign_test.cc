@@ -1,0 +1,170 @@
+// Campaigns: what they find does not depend on the threads that search, known faults are found and
+// shrink to the smallest case that shows them.
+#include "fuzz/campaign.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "fuzz/run.h"
+
+namespace attn::fuzz {
+namespace {
+
+CampaignOptions of(std::uint64_t cases, int jobs = 2) {
+  CampaignOptions o;
+  o.cases = cases;
+  o.jobs = jobs;
+  o.seed = 61;
+  return o;
+}
+
+TEST(Campaign, DoesNotDependOnTheThreads) {
+  const CampaignResult one = run_campaign(of(64, 1)), two = run_campaign(of(64, 2)),
+                       five = run_campaign(of(64, 5));
+  EXPECT_EQ(one.cases, 64u);
+  for (const CampaignResult* other : {&two, &five}) {
+    EXPECT_EQ(other->cases, one.cases);
+    EXPECT_EQ(other->outcomes, one.outcomes);
+    EXPECT_EQ(other->coverage, one.coverage);
+  }
+  EXPECT_FALSE(one.failure);
+  EXPECT_TRUE(one.refused.empty()) << one.refused;
+  EXPECT_GT(one.cases_per_second(), 0);
+}
+
+/// Problems so small that the threads draw most of the time, all at once.
+TEST(Campaign, DrawsTheSameCasesOnEveryThread) {
+  CampaignOptions one = of(1500, 1);
+  one.fixed.b = one.fixed.sq = one.fixed.skv = one.fixed.d = one.fixed.dv = 1;
+  CampaignOptions four = one;
+  four.jobs = 4;
+  EXPECT_EQ(run_campaign(four).coverage, run_campaign(one).coverage);
+}
+
+TEST(Campaign, StopsAtItsLimits) {
+  EXPECT_EQ(run_campaign(of(33)).cases, 33u) << "not a whole number of batches";
+  CampaignOptions timed = of(0);
+  timed.seconds = 1e-3;
+  int reports = 0;
+  const CampaignResult r = run_campaign(timed, [&](const CampaignResult&) { ++reports; });
+  EXPECT_GT(r.cases, 0u);
+  EXPECT_GE(r.seconds, 1e-3);
+  EXPECT_LE(reports, 1);
+}
+
+TEST(Campaign, CaseNumberNIsTheSameWhateverRanBefore) {
+  const std::string seventh = to_text(drawn_case({}, 1, 7).value());
+  drawn_case({}, 1, 3);
+  EXPECT_EQ(to_text(drawn_case({}, 1, 7).value()), seventh);
+  EXPECT_NE(to_text(drawn_case({}, 2, 7).value()), seventh);
+}
+
+TEST(Campaign, CountsWhatTheUserMayNotAsk) {
+  CampaignOptions o = of(32);
+  o.fixed.d = 129;
+  const CampaignResult r = run_campaign(o);
+  EXPECT_EQ(r.outcomes.at(Outcome::refused), 32u);
+  EXPECT_NE(r.refused.find("129"), std::string::npos) << r.refused;
+  EXPECT_FALSE(r.failure);
+}
+
+TEST(Campaign, AModThatYieldsNanIsFoundAndShrunk) {
+  CampaignOptions o = of(500);
+  o.fixed.mod = parse_case("v1 B1 Hq1 Hkv1 Sq1 Skv1 D1 Dv1 bf16; mod: log(score)").mod;
+  o.shrink_seconds = 20;
+  const CampaignResult r = run_campaign(o);
+  ASSERT_TRUE(r.failure);
+  EXPECT_EQ(r.failure->verdict.outcome, Outcome::finding);
+  EXPECT_EQ(run_case(r.failure->shrunk).outcome, Outcome::finding);
+  EXPECT_LE(r.failure->shrunk.sq * r.failure->shrunk.skv, 2);
+}
+
+// ---- planted faults
+// -------------------------------------------------------------------------------
+
+class PlantedFaults : public testing::TestWithParam<PlantedFaultInfo> {};
+
+/// Ten times the cases that the slowest one needed when this was written.
+constexpr std::uint64_t most_cases = 50;
+
+TEST_P(PlantedFaults, IsFoundWhereTheShippedKernelIsClean) {
+  CampaignOptions o = of(most_cases);
+  o.run.planted = GetParam().fault;
+  o.shrink_seconds = 0.3;
+  const CampaignResult r = run_campaign(o);
+  ASSERT_TRUE(r.failure) << GetParam().name << ": " << GetParam().what;
+  EXPECT_FALSE(is_failure(run_case(r.failure->original).outcome)) << to_text(r.failure->original);
+  EXPECT_FALSE(is_failure(run_case(r.failure->shrunk).outcome)) << to_text(r.failure->shrunk);
+  EXPECT_TRUE(is_failure(r.failure->verdict.outcome));
+  EXPECT_EQ(r.failure->verdict.target, "warp_planted");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedFaults, testing::ValuesIn(planted_faults),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+Case shrunk(PlantedFault fault) {
+  CampaignOptions o = of(500);
+  o.run.planted = fault;
+  o.shrink_seconds = 120;
+  const CampaignResult r = run_campaign(o);
+  EXPECT_TRUE(r.failure);
+  return r.failure ? r.failure->shrunk : Case();
+}
+
+/// h % Hkv and h / group differ from two groups of two heads on.
+TEST(Shrink, AWrongKeyHeadNeedsTwoGroupsOfTwo) {
+  const Case c = shrunk(PlantedFault::M26);
+  EXPECT_EQ(c.b, 1) << to_text(c);
+  EXPECT_EQ(c.hq, 4) << to_text(c);
+  EXPECT_EQ(c.hkv, 2) << to_text(c);
+  EXPECT_EQ(c.sq, 1) << to_text(c);
+  EXPECT_LE(c.skv, 2) << to_text(c);
+  EXPECT_EQ(c.layout, Layout::bhsd) << to_text(c);
+  EXPECT_TRUE(c.small_tile) << to_text(c);
+}
+
+/// One query's tiles of keys are too few from the second tile of 32 on.
+TEST(Shrink, AWrongTileCountNeedsASecondTile) {
+  const Case c = shrunk(PlantedFault::M21);
+  EXPECT_EQ(c.b, 1) << to_text(c);
+  EXPECT_EQ(c.hq, 1) << to_text(c);
+  EXPECT_EQ(c.sq, 1) << to_text(c);
+  EXPECT_EQ(c.skv, 33) << to_text(c);
+  EXPECT_LE(c.d, 2) << to_text(c);
+  EXPECT_EQ(to_text(c.mod), "score");
+  EXPECT_EQ(to_text(c.mask), "true");
+}
+
+/// The build that can commit faults is the shipped kernel while it commits none.
+TEST(PlantedBuild, WithNoFaultGivesTheShippedBits) {
+  for (int i = 0; i < 40; ++i) {
+    Case c = drawn_case({}, 62, i).value();
+    c.sq = std::min(c.sq, 70);
+    RunOptions planted;
+    planted.random_schedule = false;
+    const RawOutputs shipped = run_raw(c, planted);
+    // M30 takes the batch stride for a row's: with one batch it changes nothing
+    c.b = std::min(c.b, 1);
+    const RawOutputs one = run_raw(c, planted);
+    planted.planted = PlantedFault::M30;
+    const RawOutputs other = run_raw(c, planted);
+    ASSERT_EQ(shipped.target, "warp");
+    ASSERT_EQ(other.target, "warp_planted");
+    ASSERT_TRUE(one == other) << to_text(c);
+  }
+}
+
+TEST(PlantedBuild, CommitsOnlyWhatIsAskedFor) {
+  const Case c = parse_case("v1 B1 Hq1 Hkv1 Sq1 Skv33 D8 Dv8 bf16");
+  RunOptions planted;
+  planted.planted = PlantedFault::M21;
+  EXPECT_TRUE(is_failure(run_case(c, planted).outcome));
+  EXPECT_EQ(active_fault(), PlantedFault::none);
+  planted.planted = PlantedFault::M26;
+  EXPECT_EQ(run_case(c, planted).outcome, Outcome::pass);
+}
+
+}  // namespace
+}  // namespace attn::fuzz

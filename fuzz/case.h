@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/table_spec.h"
+#include "mods/lang/expression.h"
+#include "mods/lang/storage.h"
+
+namespace attn::fuzz {
+
+/// How the inputs are made: the regime of the scores and of V. The `exact_` fills propose inputs for
+/// which the right answer is known to the last bit; the oracle takes that up only where it can prove
+/// it for the case at hand.
+enum class Fill {
+  gaussian,        ///< everything normal
+  large,           ///< Q times 8 or 24: nearly one-hot rows
+  ties,            ///< scores nearly equal
+  cancelling,      ///< keys in pairs, their values opposite
+  very_negative,   ///< every score far below -1e4
+  very_positive,   ///< every score far above 1e4
+  large_products,  ///< raw products beyond fp16, scaled ones within
+  outlier,         ///< one channel a hundred times the others
+  denormal,        ///< numbers at the bottom of the storage type
+  rising,          ///< scores that rise along the keys
+  small_ints,      ///< sparse whole numbers: many ties
+  marker_v,        ///< V tells which key it belongs to: positive, or one-hot columns
+  offsets,         ///< K and V with a large common part
+  nan_keys,        ///< some keys hold a NaN: the rows that attend one are NaN, no other is
+  exact_code,      ///< each row's target key matches a code exactly: one-hot, winner 0
+  exact_rank,      ///< keys ranked, the best attended one scores 0: what is masked scores higher
+  exact_count,     ///< Q = 0: LSE is the log of the number of keys
+  exact_powers,    ///< scores -t log 2: every weight a power of two
+};
+inline constexpr int fill_count = static_cast<int>(Fill::exact_powers) + 1;
+const char* name_of(Fill fill);
+
+/// How the tensors lie in memory. What the views do not own is poisoned.
+enum class Layout {
+  bhsd,         ///< contiguous [B, H, S, D]
+  bshd,         ///< contiguous [B, S, H, D], seen as [B, H, S, D]
+  padded,       ///< rows 8 elements longer than D, heads and batches with a gap
+  unaligned,    ///< rows one element longer than D, starting one element in
+  fused,        ///< Q, K and V side by side in one buffer [B, S, H, D]
+  shared_kv,    ///< one K and V for the whole batch: batch stride 0
+  spread,       ///< every second element: the last stride is 2
+};
+inline constexpr int layout_count = static_cast<int>(Layout::spread) + 1;
+const char* name_of(Layout layout);
+
+/// One attention problem, complete: a few numbers and two expressions from which every bit of the
+/// inputs follows. Its text is one line that people can read and edit, and `attnproof replay` runs.
+struct Case {
+  int b = 1, hq = 1, hkv = 1, sq = 1, skv = 1, d = 8, dv = 8;
+  DType dtype = DType::bf16;
+  std::optional<double> scale;  ///< 1/sqrt(D) if absent
+  Expression mod, mask;
+  std::vector<TableSpec> tables;
+  Layout layout = Layout::bhsd;
+  Fill fill = Fill::gaussian;
+  std::uint64_t seed = 0;
+  std::string implementation = "flash_forward";
+  bool small_tile = true;  ///< the 64 x 32 tile; else the one that production uses
+
+  Case();
+  Sizes sizes() const { return {b, hq, hkv, sq, skv, 0, 0}; }
+  std::vector<TableDeclaration> declarations() const;
+};
+
+/// `v1 B1 Hq2 Hkv1 Sq64 Skv65 D8 Dv8 bf16; mod: score; mask: kv <= q; fill: gaussian; seed: 7; ...`
+/// Parts that have their default are left out, except mod, mask, fill, seed and impl.
+std::string to_text(const Case& c);
+/// @throws std::invalid_argument naming the part that is wrong and what was expected.
+Case parse_case(std::string_view text);
+
+DType parse_dtype(std::string_view name);
+
+}  // namespace attn::fuzz

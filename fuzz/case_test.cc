@@ -1,0 +1,129 @@
+// The text of a case: what is written is read back, and what is wrong is named.
+#include "fuzz/case.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/campaign.h"
+
+namespace attn::fuzz {
+namespace {
+
+TEST(CaseText, IsReadBackAsWritten) {
+  for (int i = 0; i < 500; ++i) {
+    const Case c = drawn_case({}, 11, i).value();
+    const std::string text = to_text(c);
+    const Case again = parse_case(text);
+    EXPECT_EQ(to_text(again), text);
+    EXPECT_EQ(again.sizes().skv, c.skv);
+    EXPECT_EQ(again.scale, c.scale) << text;  // every bit of it
+    EXPECT_TRUE(same_tree(again.mod, c.mod)) << text;
+    EXPECT_TRUE(same_tree(again.mask, c.mask)) << text;
+    EXPECT_EQ(again.small_tile, c.small_tile);
+    EXPECT_EQ(again.layout, c.layout);
+    EXPECT_EQ(again.fill, c.fill);
+    EXPECT_EQ(again.seed, c.seed);
+    EXPECT_EQ(again.dtype, c.dtype);
+  }
+}
+
+TEST(CaseText, LeavesDefaultsOut) {
+  Case c;
+  EXPECT_EQ(to_text(c),
+            "v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16; mod: score; mask: true; fill: gaussian; seed: 0; "
+            "impl: flash_forward");
+  c.b = 2, c.hq = 4, c.hkv = 2, c.sq = 3, c.skv = 5, c.d = 7, c.dv = 9;
+  c.dtype = DType::f16;
+  c.scale = -0.5;
+  c.layout = Layout::fused;
+  c.small_tile = false;
+  c.seed = 18446744073709551615u;
+  c.tables.push_back(parse_table_spec("slope[Hq]=alibi"));
+  EXPECT_EQ(to_text(c),
+            "v1 B2 Hq4 Hkv2 Sq3 Skv5 D7 Dv9 fp16; mod: score; mask: true; table: slope[Hq]=alibi; "
+            "scale: -0.5; layout: fused; tile: production; fill: gaussian; "
+            "seed: 18446744073709551615; impl: flash_forward");
+}
+
+TEST(CaseText, PartsMayComeInAnyOrderAndBeLeftOut) {
+  const Case c =
+      parse_case("  v1 B1  Hq2 Hkv1 Sq64 Skv65 D8 Dv8 fp32 ;fill:exact_rank; ; mask :kv<=q;");
+  EXPECT_EQ(c.hq, 2);
+  EXPECT_EQ(c.skv, 65);
+  EXPECT_EQ(c.dtype, DType::f32);
+  EXPECT_EQ(c.fill, Fill::exact_rank);
+  EXPECT_EQ(to_text(c.mask), "kv <= q");
+  EXPECT_EQ(to_text(c.mod), "score");
+  EXPECT_FALSE(c.scale);
+  EXPECT_TRUE(c.small_tile);
+}
+
+TEST(CaseText, TablesMayFollowTheExpressionsThatReadThem) {
+  const Case c = parse_case(
+      "v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16; mod: score + t[h]; table: t[Hq]=uniform(0,1)");
+  EXPECT_EQ(c.declarations().size(), 1u);
+}
+
+TEST(CaseText, NamesEveryFillAndLayout) {
+  for (int i = 0; i < fill_count; ++i) {
+    Case c;
+    c.fill = static_cast<Fill>(i);
+    EXPECT_EQ(parse_case(to_text(c)).fill, c.fill);
+  }
+  for (int i = 0; i < layout_count; ++i) {
+    Case c;
+    c.layout = static_cast<Layout>(i);
+    EXPECT_EQ(parse_case(to_text(c)).layout, c.layout);
+  }
+  for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16})
+    EXPECT_EQ(parse_dtype(name_of(t)), t);
+}
+
+TEST(CaseText, NamesThePartThatIsWrong) {
+  const std::string good = "v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16";
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"", "expected 'v1'"},
+      {"v2 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16", "'v2'"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 bf16", "Dv"},
+      {"v1 B1 Hq1 Hkv1 Sq1 D8 Dv8 bf16", "Skv"},
+      {"v1 B Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16", "B"},
+      {"v1 B1 Hq1 Hkv1 Sq1x Skv1 D8 Dv8 bf16", "Sq is '1x'"},
+      {"v1 B1 Hq1 Hkv1 Sq-1 Skv1 D8 Dv8 bf16", "Sq is -1"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv1 D0 Dv8 bf16", "D is 0"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv9999999 D8 Dv8 bf16", "Skv is 9999999"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv99999999999 D8 Dv8 bf16", "Skv"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 int8", "dtype: 'int8'"},
+      {"v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8", "dtype"},
+      {good + " more", "'more'"},
+      {good + "; mod: score +", "mod: column 8"},
+      {good + "; mod: scores", "mod: column 1"},
+      {good + "; mask: score > 0", "mask: column 1"},
+      {good + "; mod: score + t[h]", "t"},
+      {good + "; table: t=uniform(0,1)", "table"},
+      {good + "; scale: fast", "scale is 'fast'"},
+      {good + "; scale: inf", "scale is inf"},
+      {good + "; scale: nan", "scale is nan"},
+      {good + "; layout: diagonal", "layout is 'diagonal'"},
+      {good + "; tile: huge", "tile is 'huge'"},
+      {good + "; fill: zeros", "fill is 'zeros'"},
+      {good + "; seed: -1", "seed is '-1'"},
+      {good + "; seed: 18446744073709551616", "seed"},
+      {good + "; colour: red", "'colour'"},
+      {good + "; gaussian", "'gaussian'"},
+  };
+  for (const auto& [text, names] : bad) {
+    try {
+      parse_case(text);
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(names), std::string::npos) << text << "\n"
+                                                                          << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attn::fuzz

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fuzz/commands.h"
+#include "optimized/planted_faults.h"
+
+namespace attn::fuzz {
+namespace {
+
+struct Hunt {
+  PlantedFaultInfo fault;
+  bool found = false;
+  std::uint64_t cases = 0;
+  double seconds = 0;
+  std::string replay, how;
+};
+
+/// Fuzzes the build that commits this fault until something is seen that the shipped kernel does
+/// not show.
+Hunt hunt(const PlantedFaultInfo& fault, const FaultsArguments& a) {
+  CampaignOptions options;
+  options.cases = a.cases;
+  options.seed = a.seed;
+  options.jobs = jobs_or_cores(a.jobs);
+  options.run.planted = fault.fault;
+  options.shrink_seconds = 1;
+  const CampaignResult r = run_campaign(options);
+  Hunt h{fault, false, r.cases, r.seconds, {}, {}};
+  if (!r.failure) return h;
+  h.found = !is_failure(run_case(r.failure->shrunk).outcome);
+  h.replay = fmt::format("attnproof replay --planted {} '{}'", fault.name, to_text(r.failure->shrunk));
+  const Verdict& v = r.failure->verdict;
+  h.how = v.outcome == Outcome::discrepancy ? v.discrepancy.tensor : name_of(v.outcome);
+  return h;
+}
+
+}  // namespace
+
+int faults_command(const FaultsArguments& a) {
+  std::vector<Hunt> hunts;
+  double seconds = 0;
+  std::uint64_t slowest = 0;
+  std::size_t found = 0;
+  for (const PlantedFaultInfo& fault : planted_faults) {
+    const Hunt h = hunt(fault, a);
+    fmt::print("{:<5} {:<8} {:>5} cases {:>6.2f} s  seen in {:<13} {}\n", h.fault.name,
+               h.found ? "found" : "SURVIVED", h.cases, h.seconds, h.found ? h.how : "-", h.fault.what);
+    if (h.found) fmt::print("      {}\n", h.replay);
+    seconds += h.seconds;
+    found += h.found;
+    slowest = std::max(slowest, h.cases);
+    hunts.push_back(h);
+  }
+  fmt::print("{} planted, {} found, slowest needed {} cases, {:.1f} s\n", hunts.size(), found, slowest,
+             seconds);
+  if (!a.json.empty()) {
+    nlohmann::json j;
+    j["planted"] = hunts.size();
+    j["found"] = found;
+    j["seconds"] = seconds;
+    j["survivors"] = nlohmann::json::array();
+    for (const Hunt& h : hunts) {
+      if (!h.found) j["survivors"].push_back(h.fault.name);
+      j["faults"].push_back({{"fault", h.fault.name}, {"what", h.fault.what}, {"found", h.found},
+                             {"cases", h.cases}, {"seconds", h.seconds}, {"seen_in", h.how},
+                             {"replay", h.replay}});
+    }
+    write_file(a.json, j.dump(2) + "\n");
+  }
+  return found == hunts.size() ? 0 : 1;
+}
+
+}  // namespace attn::fuzz

@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "fuzz/commands.h"
+#include "fuzz/corpus.h"
+#include "mods/lang/parse.h"
+
+namespace attn::fuzz {
+namespace {
+
+constexpr double mistrusted_budget = 0.2;
+
+/// `Sq64 Skv65 B2`: lengths that every case has.
+void fix_shape(const std::string& text, Fixed& fixed) {
+  struct Name {
+    const char* name;
+    std::optional<int> Fixed::*value;
+  };
+  constexpr Name names[] = {{"B", &Fixed::b},     {"Hq", &Fixed::hq}, {"Hkv", &Fixed::hkv},
+                            {"Sq", &Fixed::sq},   {"Skv", &Fixed::skv}, {"Dv", &Fixed::dv},
+                            {"D", &Fixed::d}};
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    bool known = false;
+    for (const Name& n : names) {
+      const std::string digits = word.starts_with(n.name) ? word.substr(std::string(n.name).size()) : "";
+      if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos ||
+          digits.size() > 6)
+        continue;
+      fixed.*n.value = std::stoi(digits);
+      known = true;
+      break;
+    }
+    if (!known)
+      throw std::invalid_argument(fmt::format(
+          "--shape: '{}', expected words such as B2 Hq4 Hkv2 Sq64 Skv65 D64 Dv64", word));
+  }
+  if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
+  if (fixed.hq && (fixed.hkv ? *fixed.hkv == 0 ? *fixed.hq != 0 : *fixed.hq % *fixed.hkv != 0 : false))
+    throw std::invalid_argument(fmt::format("--shape: Hq{} Hkv{}, expected Hq a multiple of Hkv",
+                                            *fixed.hq, *fixed.hkv));
+}
+
+Fixed fixed_by(const FuzzArguments& a) {
+  Fixed fixed;
+  if (!a.implementation.empty()) {
+    implementation_named(a.implementation);
+    fixed.implementation = a.implementation;
+  }
+  if (!a.dtype.empty()) fixed.dtype = parse_dtype(a.dtype);
+  Case declares;
+  for (const std::string& t : a.tables) {
+    fixed.tables.push_back(parse_table_spec(t));
+    declares.tables = fixed.tables;
+    declares.declarations();  // a file that cannot be read is bad usage
+  }
+  if (!a.mod.empty()) fixed.mod = parse_mod(a.mod, declares.declarations());
+  if (!a.mask.empty()) fixed.mask = parse_mask(a.mask, declares.declarations());
+  fix_shape(a.shape, fixed);
+  return fixed;
+}
+
+/// Runs the cases that ship; 0 if every one passes.
+int replay_corpus(const RunOptions& options) {
+  int cases = 0;
+  for (const CorpusEntry& entry : corpus()) {
+    if (entry.line.empty()) continue;
+    ++cases;
+    const Case c = parse_case(entry.line);
+    const Verdict v = run_case(c, options);
+    if (v.outcome == Outcome::pass || v.outcome == Outcome::mistrusted) continue;
+    fmt::print("corpus {} ({})\n{}", entry.id, entry.source, report(c, v));
+    return 1;
+  }
+  fmt::print(stderr, "corpus: {} cases of public bug reports pass\n", cases);
+  return 0;
+}
+
+void print_progress(const CampaignResult& r, const FuzzArguments& a) {
+  static double last = -10;
+  const bool terminal = isatty(2);
+  if (!terminal && r.seconds - last < 5) return;
+  last = r.seconds;
+  const double left = a.cases > 0 ? static_cast<double>(a.cases - r.cases) / r.cases_per_second()
+                                  : a.seconds - r.seconds;
+  fmt::print(stderr, "{}{} cases, {:.0f} a second, {:.0f} s left{}", terminal ? "\r" : "", r.cases,
+             r.cases_per_second(), std::max(0.0, left), terminal ? "   " : "\n");
+  std::fflush(stderr);
+}
+
+std::uint64_t count_of(const CampaignResult& r, Outcome o) {
+  const auto found = r.outcomes.find(o);
+  return found == r.outcomes.end() ? 0 : found->second;
+}
+
+void print_summary(const CampaignResult& r) {
+  fmt::print("{} cases in {:.1f} s: {:.0f} a second; {} mistrusted, {} refused\n", r.cases, r.seconds,
+             r.cases_per_second(), count_of(r, Outcome::mistrusted), count_of(r, Outcome::refused));
+  for (const auto& [dimension, regions] : r.coverage) {
+    std::string line;
+    for (const auto& [region, n] : regions) line += fmt::format("  {} {}", region, n);
+    fmt::print("  {:<11}{}\n", dimension, line);
+  }
+}
+
+nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a) {
+  nlohmann::json j;
+  std::uint64_t failed = 0;
+  for (const auto& [outcome, n] : r.outcomes) failed += is_failure(outcome) ? n : 0;
+  j["cases"] = r.cases;
+  j["failed"] = failed;
+  j["mistrusted"] = count_of(r, Outcome::mistrusted);
+  j["refused"] = count_of(r, Outcome::refused);
+  j["cases_per_second"] = r.cases_per_second();
+  j["seconds"] = r.seconds;
+  j["seed"] = a.seed;
+  const std::string name = a.implementation.empty() ? "flash_forward" : a.implementation;
+  j["implementations"] = {{{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", r.cases}}};
+  j["coverage"] = r.coverage;
+  if (r.failure)
+    j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
+                    {"replay", to_text(r.failure->shrunk)},
+                    {"original", to_text(r.failure->original)},
+                    {"report", report(r.failure->shrunk, r.failure->verdict)}};
+  return j;
+}
+
+}  // namespace
+
+int fuzz_command(const FuzzArguments& a) {
+  CampaignOptions options;
+  options.cases = a.cases;
+  options.seconds = a.cases == 0 && a.seconds == 0 ? 60 : a.seconds;
+  options.seed = a.seed;
+  options.jobs = jobs_or_cores(a.jobs);
+  options.fixed = fixed_by(a);
+  options.run.engine = parse_engine(a.engine);
+
+  if (const int status = replay_corpus(options.run)) return status;
+  FuzzArguments limits = a;
+  limits.seconds = options.seconds;
+  const CampaignResult r =
+      run_campaign(options, [&](const CampaignResult& so_far) { print_progress(so_far, limits); });
+  if (isatty(2)) fmt::print(stderr, "\n");
+  const bool user_given = options.fixed.mod || options.fixed.mask || !a.shape.empty();
+  if (user_given && !r.refused.empty())
+    throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
+  print_summary(r);
+  if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);
+  if (!a.json.empty()) write_file(a.json, to_json(r, a).dump(2) + "\n");
+  if (r.failure) {
+    fmt::print("{}", report(r.failure->shrunk, r.failure->verdict));
+    fmt::print("shrunk from  '{}'\n", to_text(r.failure->original));
+    return 1;
+  }
+  const double mistrusted = static_cast<double>(count_of(r, Outcome::mistrusted));
+  if (mistrusted > mistrusted_budget * static_cast<double>(r.cases)) {
+    fmt::print("too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
+               100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
+    return 1;
+  }
+  fmt::print("no discrepancy\n");
+  return 0;
+}
+
+}  // namespace attn::fuzz

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "fuzz/commands.h"
+
+namespace attn::fuzz {
+
+Engine parse_engine(const std::string& name) {
+  for (const Engine e : {Engine::warp, Engine::thread})
+    if (name == name_of(e)) return e;
+  throw std::invalid_argument(fmt::format("--engine: '{}', expected warp or thread", name));
+}
+
+int jobs_or_cores(int jobs) {
+  return jobs > 0 ? jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.flush();
+  if (!file) throw std::invalid_argument(fmt::format("'{}': cannot be written", path));
+}
+
+int replay_command(const ReplayArguments& a) {
+  RunOptions options;
+  options.engine = parse_engine(a.engine);
+  if (!a.planted.empty()) {
+    const auto known = std::find_if(planted_faults.begin(), planted_faults.end(),
+                                    [&](const auto& f) { return f.name == a.planted; });
+    if (known == planted_faults.end())
+      throw std::invalid_argument(
+          fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", a.planted));
+    options.planted = known->fault;
+  }
+  const Case c = parse_case(a.line);
+  const Verdict v = run_case(c, options);
+  if (v.outcome == Outcome::refused) throw std::invalid_argument(v.reason);
+  if (v.outcome == Outcome::pass) {
+    fmt::print("pass         {} ({})\n", c.implementation, v.target);
+    return 0;
+  }
+  fmt::print("{}", report(c, v));
+  return is_failure(v.outcome) ? 1 : 0;
+}
+
+int implementations_command(const std::string& json) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Implementation& i : implementations()) {
+    fmt::print("{:<14} {}\n", i.name, i.what);
+    fmt::print("{:<14} tiles {}; {}; engines warp, thread\n", "", i.tiles,
+               i.deterministic ? "deterministic" : "not deterministic");
+    nlohmann::json dtypes = nlohmann::json::array();
+    for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+      Problem p;
+      p.d = p.dv = 1;
+      p.dtype = t;
+      if (!i.refusal(p)) dtypes.push_back(name_of(t));
+    }
+    fmt::print("{:<14} storage {}\n", "", dtypes.dump());
+    rows.push_back({{"name", i.name}, {"what", i.what}, {"tiles", i.tiles}, {"dtypes", dtypes},
+                    {"deterministic", i.deterministic}, {"engines", {"warp", "thread"}},
+                    {"devices", {"cpu"}}});
+  }
+  if (!json.empty()) write_file(json, nlohmann::json{{"implementations", rows}}.dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace attn::fuzz

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/campaign.h"
+
+/// The commands of the tool `attnproof`. Each returns its exit status: 0 clean, 1 a discrepancy was
+/// found, 2 bad usage (thrown as std::invalid_argument), 3 it could not do what was asked.
+namespace attn::fuzz {
+
+struct FuzzArguments {
+  std::uint64_t cases = 0;
+  double seconds = 0;
+  std::uint64_t seed = 1;
+  int jobs = 0;  ///< 0: one a processor core
+  std::string implementation, engine = "warp", dtype, mod, mask, shape, json;
+  std::vector<std::string> tables;
+};
+int fuzz_command(const FuzzArguments& arguments);
+
+struct ReplayArguments {
+  std::string line, engine = "warp", planted;
+};
+int replay_command(const ReplayArguments& arguments);
+
+struct FaultsArguments {
+  std::uint64_t cases = 4000;  ///< at most, for each fault
+  std::uint64_t seed = 1;
+  int jobs = 0;
+  std::string json;
+};
+int faults_command(const FaultsArguments& arguments);
+
+int implementations_command(const std::string& json);
+
+struct ShowArguments {
+  enum class What { list, mask, mod };
+  What what = What::list;
+  std::string name;  ///< of the registry, or an expression
+  std::vector<std::string> parameters, tables;
+  std::string size = "64x64";
+  std::optional<int> block;  ///< lines between blocks of this side
+  double score = 1;          ///< the s at which a mod is shown
+  int batch = 0, head = 0;
+  std::string svg, json;
+};
+int show_command(const ShowArguments& arguments);
+
+/// Shared by the commands.
+Engine parse_engine(const std::string& name);
+int jobs_or_cores(int jobs);
+/// @throws std::invalid_argument if the file cannot be written.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace attn::fuzz

@@ -1,0 +1,44 @@
+#include "masks/chunked_causal.h"
+
+#include <gtest/gtest.h>
+
+#include "masks/dense_construction.h"
+
+namespace attn {
+namespace {
+
+TEST(ChunkedCausal, follows_its_formula) {
+  for (const Sizes& sizes : {Sizes{1, 2, 1, 5, 8}, Sizes{2, 1, 1, 8, 5}, Sizes{1, 1, 1, 7, 7},
+                             Sizes{1, 1, 1, 1, 6}, Sizes{1, 1, 1, 6, 1}})
+    for (const int n : {1, 2, 3, 5, 100}) {
+      const auto mask = chunked_causal(n);
+      EXPECT_EQ(first_difference(mask, sizes,
+                                 [=](int, int, int i, int j) { return i / n == j / n && j <= i; }),
+                "")
+          << n;
+      EXPECT_EQ(first_wrong_box(mask, sizes, Verdicts::sound), "") << n;
+    }
+}
+
+TEST(ChunkedCausal, looks_like_its_picture) {
+  EXPECT_EQ(picture(chunked_causal(3), {1, 1, 1, 7, 7}),
+            "#......\n"
+            "##.....\n"
+            "###....\n"
+            "...#...\n"
+            "...##..\n"
+            "...###.\n"
+            "......#\n");
+}
+
+TEST(ChunkedCausal, refuses_a_length_of_zero) {
+  try {
+    chunked_causal(0);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "chunked_causal: chunk = 0, expected 1 or more");
+  }
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,42 @@
+#include "masks/mini_causal.h"
+
+#include <gtest/gtest.h>
+
+#include "masks/dense_construction.h"
+
+namespace attn {
+namespace {
+
+TEST(MiniCausal, follows_its_formula) {
+  for (const Sizes& sizes : {Sizes{1, 2, 1, 5, 8}, Sizes{2, 1, 1, 8, 5}, Sizes{1, 1, 1, 7, 7},
+                             Sizes{1, 1, 1, 1, 6}, Sizes{1, 1, 1, 6, 1}})
+    for (const int n : {1, 2, 3, 5, 100}) {
+      const auto mask = mini_causal(n);
+      EXPECT_EQ(
+          first_difference(mask, sizes, [=](int, int, int i, int j) { return j % n <= i % n; }), "")
+          << n;
+      EXPECT_EQ(first_wrong_box(mask, sizes, Verdicts::sound), "") << n;
+    }
+}
+
+TEST(MiniCausal, looks_like_its_picture) {
+  EXPECT_EQ(picture(mini_causal(3), {1, 1, 1, 6, 6}),
+            "#..#..\n"
+            "##.##.\n"
+            "######\n"
+            "#..#..\n"
+            "##.##.\n"
+            "######\n");
+}
+
+TEST(MiniCausal, refuses_a_length_of_zero) {
+  try {
+    mini_causal(0);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "mini_causal: length = 0, expected 1 or more");
+  }
+}
+
+}  // namespace
+}  // namespace attn
