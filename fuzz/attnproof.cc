@@ -21,8 +21,8 @@ void add_show_commands(CLI::App& app, attn::fuzz::ShowArguments& show) {
   list->callback([&show] { show.what = What::list; });
   for (const What what : {What::mask, What::mod}) {
     const bool is_mask = what == What::mask;
-    CLI::App* one = app.add_subcommand(is_mask ? "mask" : "mod",
-                                       is_mask ? "draw which pairs attend" : "draw how scores change");
+    CLI::App* one = app.add_subcommand(
+        is_mask ? "mask" : "mod", is_mask ? "draw which pairs attend" : "draw how scores change");
     one->add_option("name", show.name, "a name of 'show list', or an expression")->required();
     one->add_option("--param", show.parameters, "a parameter of the name, such as width=8")
         ->allow_extra_args(false);
@@ -47,7 +47,8 @@ int run(int argc, char** argv) {
 
   FuzzArguments fuzz;
   CLI::App* fuzz_command_line = app.add_subcommand("fuzz", "fuzz the kernels against the oracle");
-  fuzz_command_line->add_option("--cases", fuzz.cases, "stop after this many")->check(CLI::PositiveNumber);
+  fuzz_command_line->add_option("--cases", fuzz.cases, "stop after this many")
+      ->check(CLI::PositiveNumber);
   fuzz_command_line->add_option("--seconds", fuzz.seconds, "stop after this time (default 60)")
       ->check(CLI::PositiveNumber);
   fuzz_command_line->add_option("--seed", fuzz.seed, "the same seed draws the same cases");
@@ -56,11 +57,14 @@ int run(int argc, char** argv) {
   fuzz_command_line->add_option("--impl", fuzz.implementation, "a row of 'attnproof impls'");
   fuzz_command_line->add_option("--engine", fuzz.engine, "warp (fast) or thread");
   fuzz_command_line->add_option("--dtype", fuzz.dtype, "fp16 or bf16 (default: both)");
-  fuzz_command_line->add_option("--mod", fuzz.mod, "a score mod, such as 'score + slope[h]*(kv - q)'");
-  fuzz_command_line->add_option("--mask", fuzz.mask, "a mask, such as 'q >= kv && doc[q] == doc[kv]'");
-  fuzz_command_line->add_option("--table", fuzz.tables,
-                                "a table of these, such as 'slope[Hq]=uniform(0,0.5)', "
-                                "'doc[Skv]=documents(40)' or 'slope[Hq]=FILE'")
+  fuzz_command_line->add_option("--mod", fuzz.mod,
+                                "a score mod, such as 'score + slope[h]*(kv - q)'");
+  fuzz_command_line->add_option("--mask", fuzz.mask,
+                                "a mask, such as 'q >= kv && doc[q] == doc[kv]'");
+  fuzz_command_line
+      ->add_option("--table", fuzz.tables,
+                   "a table of these, such as 'slope[Hq]=uniform(0,0.5)', "
+                   "'doc[Skv]=documents(40)' or 'slope[Hq]=FILE'")
       ->allow_extra_args(false);
   fuzz_command_line->add_option("--shape", fuzz.shape, "lengths to keep, such as 'Sq64 Skv65 D64'");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
@@ -95,7 +99,9 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const bool unknown = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    complain(unknown ? fmt::format("'{}', expected one of fuzz, replay, faults, impls, show", argv[1]) : error.what());
+    complain(unknown
+                 ? fmt::format("'{}', expected one of fuzz, replay, faults, impls, show", argv[1])
+                 : error.what());
     return bad_usage;
   }
   if (*fuzz_command_line) return fuzz_command(fuzz);

@@ -86,7 +86,10 @@ void count(Coverage& coverage, const Case& c, const Verdict& verdict) {
   add("lengths", c.sq == c.skv ? "Sq = Skv" : c.sq < c.skv ? "Sq < Skv" : "Sq > Skv");
   add("heads", c.hq == c.hkv ? "MHA" : c.hkv == 1 ? "MQA" : "GQA");
   add("head size", c.d == c.dv ? (c.d % 8 ? "D = Dv, odd" : "D = Dv, multiple of 8") : "D != Dv");
-  add("scale", !c.scale ? "default" : *c.scale > 0 ? "positive" : *c.scale < 0 ? "negative" : "zero");
+  add("scale", !c.scale       ? "default"
+               : *c.scale > 0 ? "positive"
+               : *c.scale < 0 ? "negative"
+                              : "zero");
   add("mod size", c.mod->size == 1 ? "score" : c.mod->size <= 8 ? "small" : "large");
   add("mask size", c.mask->size == 1 ? "constant" : c.mask->size <= 8 ? "small" : "large");
   std::vector<bool> seen(op_count);
@@ -128,7 +131,7 @@ Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verd
 
 CampaignResult run_campaign(const CampaignOptions& o,
                             const std::function<void(const CampaignResult&)>& progress) {
-  constexpr std::uint64_t batch = 32;
+  constexpr std::uint64_t batch = 64;
   const Clock::time_point start = Clock::now();
   CampaignResult result;
   double reported = 0;

@@ -15,7 +15,7 @@ struct CampaignOptions {
   std::uint64_t cases = 0;  ///< 0: no limit
   double seconds = 0;       ///< 0: no limit
   std::uint64_t seed = 1;
-  int jobs = 2;             ///< threads that run cases; the result does not depend on it
+  int jobs = 2;  ///< threads that run cases; the result does not depend on it
   double shrink_seconds = 60;
   Fixed fixed;
   RunOptions run;
@@ -27,7 +27,7 @@ using Coverage = std::map<std::string, std::map<std::string, std::uint64_t>>;
 struct Failure {
   std::uint64_t index = 0;  ///< of the case in the campaign
   Case original, shrunk;
-  Verdict verdict;          ///< of the shrunk case
+  Verdict verdict;  ///< of the shrunk case
 };
 
 struct CampaignResult {

@@ -15,9 +15,9 @@ constexpr std::string_view version = "v1";
 constexpr int largest_length = 1 << 20;
 
 constexpr const char* fill_names[] = {
-    "gaussian",  "large",      "ties",     "cancelling", "very_negative", "very_positive",
-    "large_products", "outlier", "denormal", "rising",    "small_ints",    "marker_v",
-    "offsets",   "nan_keys",   "exact_code", "exact_rank", "exact_count", "exact_powers"};
+    "gaussian",       "large",    "ties",       "cancelling", "very_negative", "very_positive",
+    "large_products", "outlier",  "denormal",   "rising",     "small_ints",    "marker_v",
+    "offsets",        "nan_keys", "exact_code", "exact_rank", "exact_count",   "exact_powers"};
 static_assert(std::size(fill_names) == fill_count);
 constexpr const char* layout_names[] = {"bhsd",  "bshd",      "padded", "unaligned",
                                         "fused", "shared_kv", "spread"};
@@ -29,8 +29,8 @@ struct Length {
   int Case::*value;
   int least;
 };
-constexpr Length lengths[] = {{"B", &Case::b, 0},     {"Hq", &Case::hq, 0},   {"Hkv", &Case::hkv, 0},
-                              {"Sq", &Case::sq, 0},   {"Skv", &Case::skv, 0}, {"D", &Case::d, 1},
+constexpr Length lengths[] = {{"B", &Case::b, 0},   {"Hq", &Case::hq, 0},   {"Hkv", &Case::hkv, 0},
+                              {"Sq", &Case::sq, 0}, {"Skv", &Case::skv, 0}, {"D", &Case::d, 1},
                               {"Dv", &Case::dv, 0}};
 
 std::string_view trim(std::string_view text) {
@@ -125,8 +125,8 @@ std::string to_text(const Case& c) {
   if (c.scale) text += fmt::format("; scale: {}", *c.scale);
   if (c.layout != Layout::bhsd) text += fmt::format("; layout: {}", name_of(c.layout));
   if (!c.small_tile) text += "; tile: production";
-  return text + fmt::format("; fill: {}; seed: {}; impl: {}", name_of(c.fill), c.seed,
-                            c.implementation);
+  return text +
+         fmt::format("; fill: {}; seed: {}; impl: {}", name_of(c.fill), c.seed, c.implementation);
 }
 
 Case parse_case(std::string_view text) {
@@ -156,7 +156,8 @@ Case parse_case(std::string_view text) {
     } else if (key == "scale") {
       c.scale = number<double>(value, key);
       if (!std::isfinite(*c.scale))
-        throw std::invalid_argument(fmt::format("case: scale is {}, expected a finite number", value));
+        throw std::invalid_argument(
+            fmt::format("case: scale is {}, expected a finite number", value));
     } else if (key == "layout") {
       c.layout = named<Layout>(value, layout_names, key);
     } else if (key == "tile") {
@@ -171,7 +172,8 @@ Case parse_case(std::string_view text) {
     } else {
       throw std::invalid_argument(
           fmt::format("case: '{}', expected one of mod, mask, table, scale, layout, tile, fill, "
-                      "seed, impl, each with ':'", key));
+                      "seed, impl, each with ':'",
+                      key));
     }
   }
   c.mod = expression("mod", [&] { return parse_mod(mod, c.declarations()); });

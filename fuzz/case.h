@@ -12,9 +12,9 @@
 
 namespace attn::fuzz {
 
-/// How the inputs are made: the regime of the scores and of V. The `exact_` fills propose inputs for
-/// which the right answer is known to the last bit; the oracle takes that up only where it can prove
-/// it for the case at hand.
+/// How the inputs are made: the regime of the scores and of V. The `exact_` fills propose inputs
+/// for which the right answer is known to the last bit; the oracle takes that up only where it can
+/// prove it for the case at hand.
 enum class Fill {
   gaussian,        ///< everything normal
   large,           ///< Q times 8 or 24: nearly one-hot rows
@@ -40,13 +40,13 @@ const char* name_of(Fill fill);
 
 /// How the tensors lie in memory. What the views do not own is poisoned.
 enum class Layout {
-  bhsd,         ///< contiguous [B, H, S, D]
-  bshd,         ///< contiguous [B, S, H, D], seen as [B, H, S, D]
-  padded,       ///< rows 8 elements longer than D, heads and batches with a gap
-  unaligned,    ///< rows one element longer than D, starting one element in
-  fused,        ///< Q, K and V side by side in one buffer [B, S, H, D]
-  shared_kv,    ///< one K and V for the whole batch: batch stride 0
-  spread,       ///< every second element: the last stride is 2
+  bhsd,       ///< contiguous [B, H, S, D]
+  bshd,       ///< contiguous [B, S, H, D], seen as [B, H, S, D]
+  padded,     ///< rows 8 elements longer than D, heads and batches with a gap
+  unaligned,  ///< rows one element longer than D, starting one element in
+  fused,      ///< Q, K and V side by side in one buffer [B, S, H, D]
+  shared_kv,  ///< one K and V for the whole batch: batch stride 0
+  spread,     ///< every second element: the last stride is 2
 };
 inline constexpr int layout_count = static_cast<int>(Layout::spread) + 1;
 const char* name_of(Layout layout);

@@ -30,7 +30,8 @@ Hunt hunt(const PlantedFaultInfo& fault, const FaultsArguments& a) {
   Hunt h{fault, false, r.cases, r.seconds, {}, {}};
   if (!r.failure) return h;
   h.found = !is_failure(run_case(r.failure->shrunk).outcome);
-  h.replay = fmt::format("attnproof replay --planted {} '{}'", fault.name, to_text(r.failure->shrunk));
+  h.replay =
+      fmt::format("attnproof replay --planted {} '{}'", fault.name, to_text(r.failure->shrunk));
   const Verdict& v = r.failure->verdict;
   h.how = v.outcome == Outcome::discrepancy ? v.discrepancy.tensor : name_of(v.outcome);
   return h;
@@ -39,6 +40,7 @@ Hunt hunt(const PlantedFaultInfo& fault, const FaultsArguments& a) {
 }  // namespace
 
 int faults_command(const FaultsArguments& a) {
+  if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
   std::vector<Hunt> hunts;
   double seconds = 0;
   std::uint64_t slowest = 0;
@@ -46,15 +48,16 @@ int faults_command(const FaultsArguments& a) {
   for (const PlantedFaultInfo& fault : planted_faults) {
     const Hunt h = hunt(fault, a);
     fmt::print("{:<5} {:<8} {:>5} cases {:>6.2f} s  seen in {:<13} {}\n", h.fault.name,
-               h.found ? "found" : "SURVIVED", h.cases, h.seconds, h.found ? h.how : "-", h.fault.what);
+               h.found ? "found" : "SURVIVED", h.cases, h.seconds, h.found ? h.how : "-",
+               h.fault.what);
     if (h.found) fmt::print("      {}\n", h.replay);
     seconds += h.seconds;
     found += h.found;
     slowest = std::max(slowest, h.cases);
     hunts.push_back(h);
   }
-  fmt::print("{} planted, {} found, slowest needed {} cases, {:.1f} s\n", hunts.size(), found, slowest,
-             seconds);
+  fmt::print("{} planted, {} found, slowest needed {} cases, {:.1f} s\n", hunts.size(), found,
+             slowest, seconds);
   if (!a.json.empty()) {
     nlohmann::json j;
     j["planted"] = hunts.size();
@@ -63,8 +66,12 @@ int faults_command(const FaultsArguments& a) {
     j["survivors"] = nlohmann::json::array();
     for (const Hunt& h : hunts) {
       if (!h.found) j["survivors"].push_back(h.fault.name);
-      j["faults"].push_back({{"fault", h.fault.name}, {"what", h.fault.what}, {"found", h.found},
-                             {"cases", h.cases}, {"seconds", h.seconds}, {"seen_in", h.how},
+      j["faults"].push_back({{"fault", h.fault.name},
+                             {"what", h.fault.what},
+                             {"found", h.found},
+                             {"cases", h.cases},
+                             {"seconds", h.seconds},
+                             {"seen_in", h.how},
                              {"replay", h.replay}});
     }
     write_file(a.json, j.dump(2) + "\n");

@@ -20,14 +20,15 @@ void fix_shape(const std::string& text, Fixed& fixed) {
     const char* name;
     std::optional<int> Fixed::*value;
   };
-  constexpr Name names[] = {{"B", &Fixed::b},     {"Hq", &Fixed::hq}, {"Hkv", &Fixed::hkv},
-                            {"Sq", &Fixed::sq},   {"Skv", &Fixed::skv}, {"Dv", &Fixed::dv},
+  constexpr Name names[] = {{"B", &Fixed::b},   {"Hq", &Fixed::hq},   {"Hkv", &Fixed::hkv},
+                            {"Sq", &Fixed::sq}, {"Skv", &Fixed::skv}, {"Dv", &Fixed::dv},
                             {"D", &Fixed::d}};
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     bool known = false;
     for (const Name& n : names) {
-      const std::string digits = word.starts_with(n.name) ? word.substr(std::string(n.name).size()) : "";
+      const std::string digits =
+          word.starts_with(n.name) ? word.substr(std::string(n.name).size()) : "";
       if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos ||
           digits.size() > 6)
         continue;
@@ -40,9 +41,10 @@ void fix_shape(const std::string& text, Fixed& fixed) {
           "--shape: '{}', expected words such as B2 Hq4 Hkv2 Sq64 Skv65 D64 Dv64", word));
   }
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
-  if (fixed.hq && (fixed.hkv ? *fixed.hkv == 0 ? *fixed.hq != 0 : *fixed.hq % *fixed.hkv != 0 : false))
-    throw std::invalid_argument(fmt::format("--shape: Hq{} Hkv{}, expected Hq a multiple of Hkv",
-                                            *fixed.hq, *fixed.hkv));
+  if (fixed.hq &&
+      (fixed.hkv ? *fixed.hkv == 0 ? *fixed.hq != 0 : *fixed.hq % *fixed.hkv != 0 : false))
+    throw std::invalid_argument(
+        fmt::format("--shape: Hq{} Hkv{}, expected Hq a multiple of Hkv", *fixed.hq, *fixed.hkv));
 }
 
 Fixed fixed_by(const FuzzArguments& a) {
@@ -98,8 +100,9 @@ std::uint64_t count_of(const CampaignResult& r, Outcome o) {
 }
 
 void print_summary(const CampaignResult& r) {
-  fmt::print("{} cases in {:.1f} s: {:.0f} a second; {} mistrusted, {} refused\n", r.cases, r.seconds,
-             r.cases_per_second(), count_of(r, Outcome::mistrusted), count_of(r, Outcome::refused));
+  fmt::print("{} cases in {:.1f} s: {:.0f} a second; {} mistrusted, {} refused\n", r.cases,
+             r.seconds, r.cases_per_second(), count_of(r, Outcome::mistrusted),
+             count_of(r, Outcome::refused));
   for (const auto& [dimension, regions] : r.coverage) {
     std::string line;
     for (const auto& [region, n] : regions) line += fmt::format("  {} {}", region, n);
@@ -119,7 +122,8 @@ nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a) {
   j["seconds"] = r.seconds;
   j["seed"] = a.seed;
   const std::string name = a.implementation.empty() ? "flash_forward" : a.implementation;
-  j["implementations"] = {{{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", r.cases}}};
+  j["implementations"] = {
+      {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", r.cases}}};
   j["coverage"] = r.coverage;
   if (r.failure)
     j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
@@ -139,6 +143,7 @@ int fuzz_command(const FuzzArguments& a) {
   options.jobs = jobs_or_cores(a.jobs);
   options.fixed = fixed_by(a);
   options.run.engine = parse_engine(a.engine);
+  if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
 
   if (const int status = replay_corpus(options.run)) return status;
   FuzzArguments limits = a;

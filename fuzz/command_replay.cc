@@ -33,8 +33,8 @@ int replay_command(const ReplayArguments& a) {
     const auto known = std::find_if(planted_faults.begin(), planted_faults.end(),
                                     [&](const auto& f) { return f.name == a.planted; });
     if (known == planted_faults.end())
-      throw std::invalid_argument(
-          fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", a.planted));
+      throw std::invalid_argument(fmt::format(
+          "--planted: '{}', expected a fault that 'attnproof faults' lists", a.planted));
     options.planted = known->fault;
   }
   const Case c = parse_case(a.line);
@@ -62,8 +62,12 @@ int implementations_command(const std::string& json) {
       if (!i.refusal(p)) dtypes.push_back(name_of(t));
     }
     fmt::print("{:<14} storage {}\n", "", dtypes.dump());
-    rows.push_back({{"name", i.name}, {"what", i.what}, {"tiles", i.tiles}, {"dtypes", dtypes},
-                    {"deterministic", i.deterministic}, {"engines", {"warp", "thread"}},
+    rows.push_back({{"name", i.name},
+                    {"what", i.what},
+                    {"tiles", i.tiles},
+                    {"dtypes", dtypes},
+                    {"deterministic", i.deterministic},
+                    {"engines", {"warp", "thread"}},
                     {"devices", {"cpu"}}});
   }
   if (!json.empty()) write_file(json, nlohmann::json{{"implementations", rows}}.dump(2) + "\n");

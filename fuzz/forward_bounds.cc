@@ -25,10 +25,10 @@ namespace {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using RowVector = Eigen::Array<double, 1, Eigen::Dynamic>;
 
-constexpr double u32 = 0x1p-24;        // fp32, to nearest
+constexpr double u32 = 0x1p-24;  // fp32, to nearest
 constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double deviations = 4;       // Hoeffding: 2 exp(-8) at worst, 6.9 sigma if uniform
-constexpr double vanishes = 104;       // exp(-104) < 2^-150: a kernel's weight is exactly 0
+constexpr double deviations = 4;  // Hoeffding: 2 exp(-8) at worst, 6.9 sigma if uniform
+constexpr double vanishes = 104;  // exp(-104) < 2^-150: a kernel's weight is exactly 0
 constexpr double smallest_normal = 0x1p-126;
 
 /// An n-term fp32 sum, in any order, is within accumulation(n) * sum |terms|. Rigorous: n + 4
@@ -84,7 +84,10 @@ struct ScoreError {
 class Pass {
  public:
   Pass(const ForwardInputs& in, const RowScorer& scorer, const Numerics& may, BoundKind kind)
-      : in_(in), scorer_(scorer), may_(may), rigorous_(kind == BoundKind::rigorous),
+      : in_(in),
+        scorer_(scorer),
+        may_(may),
+        rigorous_(kind == BoundKind::rigorous),
         accumulation_{kind, may.tensor_core} {
     const auto e = in.q.extents();
     const std::int64_t dv = in.v.extents()[3];
@@ -171,9 +174,9 @@ class Pass {
       key.exact_weight = zero || one;
       if (zero) key.p = 0;
       if (!key.exact_weight)
-        key.delta = std::expm1(std::min(
-            50.0, key.e + roundings * u32 * (std::abs(key.t) + std::abs(m)) +
-                      rescales * may_.exp_rounding));
+        key.delta =
+            std::expm1(std::min(50.0, key.e + roundings * u32 * (std::abs(key.t) + std::abs(m)) +
+                                          rescales * may_.exp_rounding));
       theta += key.e == inf ? inf : key.p * key.delta;
       if (row_[key.j].value.ambiguous || !row_[key.j].attended.sure) ambiguous += key.p;
     }
@@ -199,10 +202,10 @@ class Pass {
   }
 
   void finish_row(int b, int h, int i, double m, double L, double theta) {
-    const bool uniform = std::all_of(keys_.begin(), keys_.end(),
-                                     [](const Key& key) { return key.exact_weight; });
-    const auto ones = std::count_if(keys_.begin(), keys_.end(),
-                                    [](const Key& key) { return key.p > 0; });
+    const bool uniform =
+        std::all_of(keys_.begin(), keys_.end(), [](const Key& key) { return key.exact_weight; });
+    const auto ones =
+        std::count_if(keys_.begin(), keys_.end(), [](const Key& key) { return key.p > 0; });
     const bool one_hot = uniform && ones == 1;
     const bool powers = uniform || snap_to_powers(m);
     const double count = static_cast<double>(keys_.size());
@@ -260,10 +263,10 @@ class Pass {
       out_.lse_bound(b, h, i) = (theta < 1 ? theta / (1 - theta) : inf) +
                                 (uniform ? 0 : accumulation_(count)) +
                                 (rigorous_ ? 6 : 4) * u32 * (std::abs(m) + std::abs(L) + 1);
-    ++(one_hot ? out_.rows.one_hot
+    ++(one_hot   ? out_.rows.one_hot
        : uniform ? out_.rows.counted
-       : powers ? out_.rows.powers
-                : out_.rows.general);
+       : powers  ? out_.rows.powers
+                 : out_.rows.general);
     note_amplification(m);
   }
 
@@ -294,7 +297,8 @@ class Pass {
   }
 
   static Term dominating(double scores, double rounding, double sum, double output) {
-    const std::pair<double, Term> terms[] = {{output, Term::output}, {sum, Term::accumulation},
+    const std::pair<double, Term> terms[] = {{output, Term::output},
+                                             {sum, Term::accumulation},
                                              {rounding, Term::probabilities},
                                              {scores, Term::scores}};
     const auto most = std::max_element(std::begin(terms), std::end(terms),
@@ -311,7 +315,8 @@ class Pass {
       without += key.p * (raw_[key.j].value.e + common);
       least += key.p;
     }
-    const double floor = without + (may_.probability_rounding + unit_roundoff(may_.storage)) * least;
+    const double floor =
+        without + (may_.probability_rounding + unit_roundoff(may_.storage)) * least;
     if (floor > 0) amplification_.push_back((with + floor - without) / floor);
   }
 
@@ -363,11 +368,16 @@ class Pass {
 
 const char* name_of(Term term) {
   switch (term) {
-    case Term::none: return "exact";
-    case Term::scores: return "score error";
-    case Term::probabilities: return "P rounding";
-    case Term::accumulation: return "accumulation";
-    case Term::output: return "output rounding";
+    case Term::none:
+      return "exact";
+    case Term::scores:
+      return "score error";
+    case Term::probabilities:
+      return "P rounding";
+    case Term::accumulation:
+      return "accumulation";
+    case Term::output:
+      return "output rounding";
   }
   return "?";
 }

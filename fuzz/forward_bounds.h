@@ -71,19 +71,19 @@ struct ForwardBounds {
 
   /// How the rows fell out; each row is counted once.
   struct Rows {
-    std::int64_t empty = 0;      ///< no key attended: O = 0, LSE = -inf exactly
-    std::int64_t one_hot = 0;    ///< proved one-hot: O is a row of V, LSE = 0, bit for bit
-    std::int64_t counted = 0;    ///< proved uniform: LSE = log of a whole number
-    std::int64_t powers = 0;     ///< every weight a power of two: P is not rounded
+    std::int64_t empty = 0;    ///< no key attended: O = 0, LSE = -inf exactly
+    std::int64_t one_hot = 0;  ///< proved one-hot: O is a row of V, LSE = 0, bit for bit
+    std::int64_t counted = 0;  ///< proved uniform: LSE = log of a whole number
+    std::int64_t powers = 0;   ///< every weight a power of two: P is not rounded
     std::int64_t general = 0;
-    std::int64_t not_finite = 0; ///< a NaN or +inf at an attended pair
+    std::int64_t not_finite = 0;  ///< a NaN or +inf at an attended pair
   } rows;
   double ambiguous_mass = 0;  ///< the largest share of a row's weight whose branch may flip
   /// The first attended pair whose modified score is NaN or +inf; empty if there is none.
   std::string finding;
   /// Median over elements of bound / (the same bound with an identity mod's score error).
   double amplification = 1;
-  double zero_share = 0;     ///< of O in rows that attend a key
+  double zero_share = 0;       ///< of O in rows that attend a key
   double powerless_share = 0;  ///< of O elements whose bound reaches sum p|v|
 };
 

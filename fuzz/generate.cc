@@ -41,7 +41,8 @@ void draw_shape(Case& c, const Fixed& fixed) {
   c.hkv = fixed.hkv.value_or(chance(1) ? 0 : chance(65) ? 1 : drawn(2, 3));
   if (fixed.hq && !fixed.hkv) c.hkv = *fixed.hq;
   c.hq = fixed.hq.value_or(c.hkv * (chance(55) ? 1 : drawn(2, 3)));
-  c.sq = fixed.sq.value_or(chance(55) ? draw_length(tile_q, 2 * tile_q + 30) : draw_length(16, tile_q));
+  c.sq = fixed.sq.value_or(chance(55) ? draw_length(tile_q, 2 * tile_q + 30)
+                                      : draw_length(16, tile_q));
   c.skv = fixed.skv.value_or(draw_length(tile_kv, 5 * tile_kv));
   c.d = fixed.d.value_or(draw_head());
   c.dv = fixed.dv.value_or(chance(70) ? c.d : chance(1) ? 0 : draw_head());
@@ -50,15 +51,18 @@ void draw_shape(Case& c, const Fixed& fixed) {
 void draw_data(Case& c) {
   c.seed = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 32);
   // a third of all cases have an answer that is known exactly
-  c.fill = chance(33) ? one_of({Fill::exact_code, Fill::exact_rank, Fill::exact_count, Fill::exact_powers})
-                      : static_cast<Fill>(drawn(0, static_cast<int>(Fill::exact_code) - 1));
+  c.fill = chance(33)
+               ? one_of({Fill::exact_code, Fill::exact_rank, Fill::exact_count, Fill::exact_powers})
+               : static_cast<Fill>(drawn(0, static_cast<int>(Fill::exact_code) - 1));
   if (c.fill == Fill::exact_code && c.d < 18) c.fill = Fill::exact_rank;
-  const bool whole = is_exact(c.fill) || c.fill == Fill::very_negative || c.fill == Fill::very_positive ||
-                     c.fill == Fill::large_products;
+  const bool whole = is_exact(c.fill) || c.fill == Fill::very_negative ||
+                     c.fill == Fill::very_positive || c.fill == Fill::large_products;
   if (c.fill == Fill::exact_powers)
     c.scale = std::log(2.0);
   else if (whole)
-    c.scale = c.fill == Fill::exact_count && chance(30) ? 0.0 : chance(15) ? -0.125 : one_of({0.125, 0.25});
+    c.scale = c.fill == Fill::exact_count && chance(30) ? 0.0
+              : chance(15)                              ? -0.125
+                                                        : one_of({0.125, 0.25});
   else if (chance(15))
     c.scale = one_of({0.0, 1e-3, 0.05, 0.25, 1.0, -0.125, -0.5});
   if (chance(40)) c.layout = static_cast<Layout>(drawn(0, layout_count - 1));
@@ -126,10 +130,9 @@ std::vector<Expression> smaller_expressions(const Expression& root, const Expres
 }  // namespace
 
 rc::Gen<Case> cases(const Fixed& fixed) {
-  return rc::gen::shrink(rc::gen::noShrink(rc::gen::exec([fixed] { return draw_case(fixed); })),
-                         [fixed](const Case& c) {
-                           return rc::seq::fromContainer(smaller_cases(c, fixed));
-                         });
+  return rc::gen::shrink(
+      rc::gen::noShrink(rc::gen::exec([fixed] { return draw_case(fixed); })),
+      [fixed](const Case& c) { return rc::seq::fromContainer(smaller_cases(c, fixed)); });
 }
 
 std::vector<Case> smaller_cases(const Case& c, const Fixed& fixed) {
@@ -168,7 +171,8 @@ std::vector<Case> smaller_cases(const Case& c, const Fixed& fixed) {
     for (const Expression& e : smaller_expressions(c.mod, variable(Op::score)))
       with([&](Case& s) { s.mod = e; });
   if (c.fill != Fill::gaussian && c.fill != Fill::small_ints)
-    for (const Fill fill : {Fill::gaussian, Fill::small_ints}) with([fill](Case& s) { s.fill = fill; });
+    for (const Fill fill : {Fill::gaussian, Fill::small_ints})
+      with([fill](Case& s) { s.fill = fill; });
   return tries;
 }
 

@@ -44,20 +44,26 @@ class ModWriter {
     if (depth == 0) return "score";
     const std::string inner = score(depth - 1);
     switch (drawn(0, 9)) {
-      case 0: return fmt::format("({} + {})", inner, bounded());
-      case 1: return fmt::format("({} - {})", inner, bounded());
-      case 2: return fmt::format("({} * {})", inner, gain());
+      case 0:
+        return fmt::format("({} + {})", inner, bounded());
+      case 1:
+        return fmt::format("({} - {})", inner, bounded());
+      case 2:
+        return fmt::format("({} * {})", inner, gain());
       case 3: {
         const int cap = one_of({5, 15, 30, 50});
         return fmt::format("{} * tanh({} / {})", cap, inner, cap);
       }
-      case 4: return fmt::format("({} * sigmoid({}))", inner, inner);
+      case 4:
+        return fmt::format("({} * sigmoid({}))", inner, inner);
       case 5: {
         const int low = one_of({2, 8, 30}), high = one_of({2, 8, 30});
         return fmt::format("clamp({}, -{}, {})", inner, low, high);
       }
-      case 6: return fmt::format("max({}, {} * ({}))", inner, one_of({"0.125", "0.25", "0.5"}), inner);
-      case 7: return fmt::format("abs({})", inner);
+      case 6:
+        return fmt::format("max({}, {} * ({}))", inner, one_of({"0.125", "0.25", "0.5"}), inner);
+      case 7:
+        return fmt::format("abs({})", inner);
       case 8: {
         const std::string condition = index_condition(), otherwise = score(depth - 1);
         return fmt::format("({} ? {} : {})", condition, inner, otherwise);
@@ -74,18 +80,23 @@ class ModWriter {
   std::string dyadic() { return fmt::format("{}", drawn(-8, 8) / 4.0); }
   std::string distance() { return chance(50) ? "(kv - q)" : "abs(q - kv)"; }
   std::string index_condition() {
-    return one_of({"kv % 2 == 0", "q >= kv", "(q + h) % 3 != 0", "b == 0 || q > kv + 2", "kv < Skv / 2"});
+    return one_of(
+        {"kv % 2 == 0", "q >= kv", "(q + h) % 3 != 0", "b == 0 || q > kv + 2", "kv < Skv / 2"});
   }
   std::string bounded() {
     switch (drawn(0, 8)) {
-      case 0: return dyadic();
-      case 1: return fmt::format("{}[h]", reals(c_, "Hq"));
-      case 2: return fmt::format("{}[b, q]", reals(c_, chance(50) ? "B,Sq" : "1,Sq"));
-      case 3: return fmt::format("{}[kv]", reals(c_, "Skv"));
+      case 0:
+        return dyadic();
+      case 1:
+        return fmt::format("{}[h]", reals(c_, "Hq"));
+      case 2:
+        return fmt::format("{}[b, q]", reals(c_, chance(50) ? "B,Sq" : "1,Sq"));
+      case 3:
+        return fmt::format("{}[kv]", reals(c_, "Skv"));
       case 4: {
         const int reach = one_of({1, 4, 16});
-        return fmt::format("{}[clamp(kv - q, -{}, {}) + {}]", reals(c_, std::to_string(2 * reach + 1)),
-                           reach, reach, reach);
+        return fmt::format("{}[clamp(kv - q, -{}, {}) + {}]",
+                           reals(c_, std::to_string(2 * reach + 1)), reach, reach, reach);
       }
       case 5: {
         const std::string by = distance(), dims = chance(80) ? "Hq" : "1";
@@ -93,10 +104,12 @@ class ModWriter {
         return fmt::format("{}[h] * {}", table(c_, "slope", dims, source), by);
       }
       case 6: {
-        const char* dims = one_of({"B,Hq,Sq,Skv", "1,Hq,Sq,Skv", "B,1,1,Skv", "1,1,Sq,Skv", "B,Hq,Sq,1"});
+        const char* dims =
+            one_of({"B,Hq,Sq,Skv", "1,Hq,Sq,Skv", "B,1,1,Skv", "1,1,Sq,Skv", "B,Hq,Sq,1"});
         return fmt::format("{}[b, h, q, kv]", reals(c_, dims));
       }
-      case 7: return fmt::format("tanh({})", chance(50) ? "score" : "score * 0.5");
+      case 7:
+        return fmt::format("tanh({})", chance(50) ? "score" : "score * 0.5");
       default: {
         const std::string by = distance();
         return fmt::format("{}({} * 0.25)", chance(50) ? "sin" : "cos", by);
@@ -105,10 +118,14 @@ class ModWriter {
   }
   std::string gain() {
     switch (drawn(0, 3)) {
-      case 0: return dyadic();
-      case 1: return fmt::format("(1 + {} / 4)", bounded());
-      case 2: return fmt::format("sigmoid({})", bounded());
-      default: return chance(50) ? reals(c_, "Hq") + "[h]" : reals(c_, "B") + "[b]";
+      case 0:
+        return dyadic();
+      case 1:
+        return fmt::format("(1 + {} / 4)", bounded());
+      case 2:
+        return fmt::format("sigmoid({})", bounded());
+      default:
+        return chance(50) ? reals(c_, "Hq") + "[h]" : reals(c_, "B") + "[b]";
     }
   }
 
@@ -119,14 +136,23 @@ class ModWriter {
 /// Mods that are in use, among them those that keep a score of 0 exact.
 std::string known_mod(Case& c, bool exact) {
   switch (drawn(0, exact ? 3 : 6)) {
-    case 0: return "score";
-    case 1: return "floor_mod(kv - q, 2) == 0 ? score / 2 : 2 * score";
-    case 2: return fmt::format("score + {}[h] * (kv - q)", table(c, "slope", "Hq", exact ? "dyadic(0,1)" : "alibi"));
+    case 0:
+      return "score";
+    case 1:
+      return "floor_mod(kv - q, 2) == 0 ? score / 2 : 2 * score";
+    case 2:
+      return fmt::format("score + {}[h] * (kv - q)",
+                         table(c, "slope", "Hq", exact ? "dyadic(0,1)" : "alibi"));
     case 3:
-      return fmt::format("score + {}[clamp(kv - q, -8, 8) + 8]", table(c, "rel", "17", exact ? "dyadic(-4,4)" : "uniform(-2,2)"));
-    case 4: return "30 * tanh(score / 30)";
-    case 5: return fmt::format("15 * tanh(score / 15) + {}[h] * (kv - q)", table(c, "slope", "Hq", "alibi"));
-    default: return "score * sigmoid(score)";
+      return fmt::format("score + {}[clamp(kv - q, -8, 8) + 8]",
+                         table(c, "rel", "17", exact ? "dyadic(-4,4)" : "uniform(-2,2)"));
+    case 4:
+      return "30 * tanh(score / 30)";
+    case 5:
+      return fmt::format("15 * tanh(score / 15) + {}[h] * (kv - q)",
+                         table(c, "slope", "Hq", "alibi"));
+    default:
+      return "score * sigmoid(score)";
   }
 }
 
@@ -134,16 +160,22 @@ std::string known_mod(Case& c, bool exact) {
 double score_reach(Fill fill) {
   switch (fill) {
     case Fill::ties:
-    case Fill::denormal: return 2;
+    case Fill::denormal:
+      return 2;
     case Fill::gaussian:
     case Fill::cancelling:
-    case Fill::marker_v: return 16;
+    case Fill::marker_v:
+      return 16;
     case Fill::large:
-    case Fill::offsets: return 64;
-    case Fill::rising: return 128;
+    case Fill::offsets:
+      return 64;
+    case Fill::rising:
+      return 128;
     case Fill::outlier:
-    case Fill::small_ints: return 256;
-    default: return 1e6;
+    case Fill::small_ints:
+      return 256;
+    default:
+      return 1e6;
   }
 }
 
@@ -156,45 +188,62 @@ bool is_tame(const Case& c, const Expression& mod) {
   using I = Index<RangeEnv>;
   const auto all = [&](int extent) { return I{RangeEnv::Int(0, std::max(extent, 1) - 1), &env}; };
   const TreeMod functor(mod, store.tables());
-  const auto value = call_mod(functor, Range<double>(-reach, reach), all(c.b), all(c.hq), all(c.sq), all(c.skv));
+  const auto value =
+      call_mod(functor, Range<double>(-reach, reach), all(c.b), all(c.hq), all(c.sq), all(c.skv));
   return value.low >= -1024 && value.high <= 1024;
 }
 
 std::string dense_mask(Case& c) {
-  const char* dims = one_of({"B,Hq,Sq,Skv", "1,1,Sq,Skv", "B,1,1,Skv", "1,Hq,Sq,1", "B,1,Sq,Skv", "1,Hq,1,Skv"});
-  return fmt::format("{}[b, h, q, kv]", table(c, "m", dims, fmt::format("bits({})", one_of({"0.1", "0.5", "0.9"}))));
+  const char* dims =
+      one_of({"B,Hq,Sq,Skv", "1,1,Sq,Skv", "B,1,1,Skv", "1,Hq,Sq,1", "B,1,Sq,Skv", "1,Hq,1,Skv"});
+  return fmt::format("{}[b, h, q, kv]",
+                     table(c, "m", dims, fmt::format("bits({})", one_of({"0.1", "0.5", "0.9"}))));
 }
 
 std::string mask_atom(Case& c) {
   switch (drawn(0, 15)) {
-    case 0: return "kv <= q";
-    case 1: return "kv <= q + (Skv - Sq)";
-    case 2: return fmt::format("kv <= q + {}", drawn(-20, 20));
-    case 3: return fmt::format("q + (Skv - Sq) - kv <= {}", one_of({0, 1, 7, 31, 32, 33}));
-    case 4: return fmt::format("q - kv < {}", drawn(1, 40));
-    case 5: return fmt::format("abs(q - kv) <= {}", drawn(0, 40));
-    case 6: return fmt::format("kv < {}", drawn(0, std::max(1, c.skv)));
+    case 0:
+      return "kv <= q";
+    case 1:
+      return "kv <= q + (Skv - Sq)";
+    case 2:
+      return fmt::format("kv <= q + {}", drawn(-20, 20));
+    case 3:
+      return fmt::format("q + (Skv - Sq) - kv <= {}", one_of({0, 1, 7, 31, 32, 33}));
+    case 4:
+      return fmt::format("q - kv < {}", drawn(1, 40));
+    case 5:
+      return fmt::format("abs(q - kv) <= {}", drawn(0, 40));
+    case 6:
+      return fmt::format("kv < {}", drawn(0, std::max(1, c.skv)));
     case 7: {
       const int n = drawn(3, 70);
       return fmt::format("q / {} == kv / {}", n, n);
     }
     case 8: {
-      const std::string doc = table(c, "doc", "Sq+Skv", fmt::format("documents({})", one_of({3, 17, 40})));
+      const std::string doc =
+          table(c, "doc", "Sq+Skv", fmt::format("documents({})", one_of({3, 17, 40})));
       return fmt::format("{}[q] == {}[kv]", doc, doc);
     }
     case 9: {
       const int m = drawn(2, 9);
       return fmt::format("kv % {} == {}", m, drawn(0, m - 1));
     }
-    case 10: return fmt::format("floor_mod(q - kv, {}) == 0", drawn(2, 9));
+    case 10:
+      return fmt::format("floor_mod(q - kv, {}) == 0", drawn(2, 9));
     case 11: {
       const int a = drawn(1, 5), b = drawn(1, 5), offset = drawn(-50, 50);
       return fmt::format("{} * kv <= {} * q + {}", a, b, offset);
     }
-    case 12: return fmt::format("kv < {}[b]", table(c, "len", "B", fmt::format("ints(0,{})", std::max(1, c.skv))));
-    case 13: return dense_mask(c);
-    case 14: return fmt::format("q < {}", drawn(0, std::max(1, c.sq)));
-    default: return one_of({"(q + h) % 2 == 0", "kv >= q || h == 0", "b == 0 || kv <= q", "kv == q"});
+    case 12:
+      return fmt::format("kv < {}[b]",
+                         table(c, "len", "B", fmt::format("ints(0,{})", std::max(1, c.skv))));
+    case 13:
+      return dense_mask(c);
+    case 14:
+      return fmt::format("q < {}", drawn(0, std::max(1, c.sq)));
+    default:
+      return one_of({"(q + h) % 2 == 0", "kv >= q || h == 0", "b == 0 || kv <= q", "kv == q"});
   }
 }
 
@@ -206,12 +255,16 @@ std::string mask_text(Case& c, int depth) {
     case 1:
     case 2:
     case 3:
-    case 4: return fmt::format("({}) && ({})", a, mask_text(c, depth - 1));
+    case 4:
+      return fmt::format("({}) && ({})", a, mask_text(c, depth - 1));
     case 5:
     case 6:
-    case 7: return fmt::format("({}) || ({})", a, mask_text(c, depth - 1));
-    case 8: return fmt::format("!({})", a);
-    default: return fmt::format("({}) != ({})", a, mask_text(c, depth - 1));
+    case 7:
+      return fmt::format("({}) || ({})", a, mask_text(c, depth - 1));
+    case 8:
+      return fmt::format("!({})", a);
+    default:
+      return fmt::format("({}) != ({})", a, mask_text(c, depth - 1));
   }
 }
 
@@ -222,15 +275,18 @@ Expression draw_mod(Case& c) {
   const auto parsed = [&](const std::string& text) { return parse_mod(text, c.declarations()); };
   switch (c.fill) {
     case Fill::exact_count:
-    case Fill::exact_powers: return parsed("score");
+    case Fill::exact_powers:
+      return parsed("score");
     case Fill::nan_keys:
-    case Fill::exact_code: return parsed(known_mod(c, true));
+    case Fill::exact_code:
+      return parsed(known_mod(c, true));
     case Fill::exact_rank:
     case Fill::very_negative:
     case Fill::very_positive:
     case Fill::large_products:
       return parsed(one_of({"score", "score", "score", "score + 0.5", "30 * tanh(score / 30)"}));
-    default: break;
+    default:
+      break;
   }
   if (chance(20)) return parsed("score");
   if (chance(25)) return parsed(known_mod(c, false));

@@ -14,8 +14,8 @@ namespace attn::fuzz {
 ///   Bounded := a dyadic constant | a table of b, h, q, kv or kv - q | slope[h] * (kv - q)
 ///            | tanh(Score) | sin or cos of the distance
 ///
-/// A drawn mod keeps |result| <= 2^10, by interval evaluation over the whole problem, and depends on
-/// `score`.
+/// A drawn mod keeps |result| <= 2^10, by interval evaluation over the whole problem, and depends
+/// on `score`.
 Expression draw_mod(Case& c);
 
 /// Draws a mask: the shapes of practice (causal both ways, windows, documents, prefixes, lengths,

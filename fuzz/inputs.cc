@@ -30,24 +30,59 @@ class Filler {
   ForwardInputs run() {
     all_normal();
     switch (c_.fill) {
-      case Fill::gaussian: break;
-      case Fill::large: scale_by(in_.q, choice() % 2 ? 8 : 24); break;
-      case Fill::ties: choice() % 2 ? scale_by(in_.q, choice() % 3 ? 1e-3 : 0.03) : near_keys(); break;
-      case Fill::cancelling: cancelling_pairs(); break;
-      case Fill::very_negative: far_scores(-1); break;
-      case Fill::very_positive: far_scores(1); break;
-      case Fill::large_products: large_products(); break;
-      case Fill::outlier: outlier_channel(); break;
-      case Fill::denormal: denormal(); break;
-      case Fill::rising: rising(); break;
-      case Fill::small_ints: small_ints(); break;
-      case Fill::marker_v: marker_v(); break;
-      case Fill::offsets: offsets(); break;
-      case Fill::nan_keys: nan_keys(); break;
-      case Fill::exact_code: exact_code(); break;
-      case Fill::exact_rank: exact_rank(); break;
-      case Fill::exact_count: exact_count(); break;
-      case Fill::exact_powers: exact_powers(); break;
+      case Fill::gaussian:
+        break;
+      case Fill::large:
+        scale_by(in_.q, choice() % 2 ? 8 : 24);
+        break;
+      case Fill::ties:
+        choice() % 2 ? scale_by(in_.q, choice() % 3 ? 1e-3 : 0.03) : near_keys();
+        break;
+      case Fill::cancelling:
+        cancelling_pairs();
+        break;
+      case Fill::very_negative:
+        far_scores(-1);
+        break;
+      case Fill::very_positive:
+        far_scores(1);
+        break;
+      case Fill::large_products:
+        large_products();
+        break;
+      case Fill::outlier:
+        outlier_channel();
+        break;
+      case Fill::denormal:
+        denormal();
+        break;
+      case Fill::rising:
+        rising();
+        break;
+      case Fill::small_ints:
+        small_ints();
+        break;
+      case Fill::marker_v:
+        marker_v();
+        break;
+      case Fill::offsets:
+        offsets();
+        break;
+      case Fill::nan_keys:
+        nan_keys();
+        break;
+      case Fill::exact_code:
+        exact_code();
+        break;
+      case Fill::exact_rank:
+        exact_rank();
+        break;
+      case Fill::exact_count:
+        exact_count();
+        break;
+      case Fill::exact_powers:
+        exact_powers();
+        break;
     }
     for (Tensor<double, 4>* x : {&in_.q, &in_.k, &in_.v})
       for (double& value : x->values()) value = rounded_to(c_.dtype, value);
@@ -77,7 +112,8 @@ class Filler {
     for (double& value : x.values()) value *= factor;
   }
   auto normal(int stream) const {
-    return [this, stream](int b, int h, int s, int d) { return normal_of(hash(stream, b, h, s, d)); };
+    return
+        [this, stream](int b, int h, int s, int d) { return normal_of(hash(stream, b, h, s, d)); };
   }
   auto ints(int stream, int low, int high) const {
     return [=, this](int b, int h, int s, int d) {
@@ -97,7 +133,8 @@ class Filler {
     });
   }
   void cancelling_pairs() {
-    set(in_.k, [this](int b, int h, int s, int d) { return normal_of(hash(stream_k, b, h, s & ~1, d)); });
+    set(in_.k,
+        [this](int b, int h, int s, int d) { return normal_of(hash(stream_k, b, h, s & ~1, d)); });
     set(in_.v, [this](int b, int h, int s, int d) {
       return (s & 1 ? -1 : 1) * normal_of(hash(stream_v, b, h, s & ~1, d));
     });
@@ -122,7 +159,9 @@ class Filler {
     set(in_.q, [&](int b, int h, int s, int d) {
       return (s % 3 == 2 ? -1 : 1) * (size + int_of(hash(stream_q, b, h, s, d), 0, 3));
     });
-    set(in_.k, [&](int b, int h, int s, int d) { return size + int_of(hash(stream_k, b, h, s, d), 0, 1); });
+    set(in_.k, [&](int b, int h, int s, int d) {
+      return size + int_of(hash(stream_k, b, h, s, d), 0, 1);
+    });
   }
   void outlier_channel() {
     const int channel = static_cast<int>(choice() % c_.d);
@@ -141,9 +180,12 @@ class Filler {
   }
   void rising() {
     const double step = 1.0 / std::max(std::abs(in_.scale), 1e-3) * (in_.scale < 0 ? -1 : 1) / 4;
-    set(in_.q, [&](int b, int h, int s, int d) { return d == 0 ? 1 : normal_of(hash(stream_q, b, h, s, d)) / 4; });
-    set(in_.k, [&](int b, int h, int s, int d) { 
-      return d == 0 ? std::clamp(step * s, -largest, largest) : normal_of(hash(stream_k, b, h, s, d));
+    set(in_.q, [&](int b, int h, int s, int d) {
+      return d == 0 ? 1 : normal_of(hash(stream_q, b, h, s, d)) / 4;
+    });
+    set(in_.k, [&](int b, int h, int s, int d) {
+      return d == 0 ? std::clamp(step * s, -largest, largest)
+                    : normal_of(hash(stream_k, b, h, s, d));
     });
   }
   void small_ints() {
@@ -175,7 +217,8 @@ class Filler {
     set(in_.k, [this](int b, int h, int s, int d) {
       const std::uint64_t x = hash(stream_choice, c_.layout == Layout::shared_kv ? 0 : b, h, s, 0);
       const bool here = x % 8 == 0 && static_cast<int>(x >> 8 & 0xffff) % c_.d == d;
-      return here ? std::numeric_limits<double>::quiet_NaN() : normal_of(hash(stream_k, b, h, s, d));
+      return here ? std::numeric_limits<double>::quiet_NaN()
+                  : normal_of(hash(stream_k, b, h, s, d));
     });
   }
 
@@ -208,8 +251,8 @@ class Filler {
   }
 
   /// Key j carries +-32 bits of its index, twice; row i the code of one key that it attends. The
-  /// match is cancelled to 0 by a constant channel, every other key lies 4096 |scale| or more below,
-  /// and a last channel undoes what the mod does to a score of 0.
+  /// match is cancelled to 0 by a constant channel, every other key lies 4096 |scale| or more
+  /// below, and a last channel undoes what the mod does to a score of 0.
   void exact_code() {
     constexpr int bits = 8, used = 2 * bits;
     constexpr double size = 32;
@@ -242,8 +285,8 @@ class Filler {
           }
       }
   }
-  /// Keys have random ranks below 256; row i scores +-128 (rank - rank of its best attended key), so
-  /// that masked keys score up to 32 640 above the winner's 0.
+  /// Keys have random ranks below 256; row i scores +-128 (rank - rank of its best attended key),
+  /// so that masked keys score up to 32 640 above the winner's 0.
   void exact_rank() {
     index_v();
     set(in_.k, ints(stream_k, -3, 3));
@@ -299,10 +342,14 @@ class Filler {
 
 double rounded_to(DType t, double x) {
   switch (t) {
-    case DType::f64: return x;
-    case DType::f32: return static_cast<float>(x);
-    case DType::f16: return to_float(from_float<half>(static_cast<float>(x)));
-    case DType::bf16: return to_float(from_float<bfloat16>(static_cast<float>(x)));
+    case DType::f64:
+      return x;
+    case DType::f32:
+      return static_cast<float>(x);
+    case DType::f16:
+      return to_float(from_float<half>(static_cast<float>(x)));
+    case DType::bf16:
+      return to_float(from_float<bfloat16>(static_cast<float>(x)));
   }
   return x;
 }

@@ -27,7 +27,9 @@ constexpr std::uint64_t hash_of_text(std::string_view text) {
 }
 
 /// In [0, 1).
-constexpr double uniform_of(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
+constexpr double uniform_of(std::uint64_t hash) {
+  return static_cast<double>(hash >> 11) * 0x1p-53;
+}
 /// Mean 0, variance 1, within +-3.5: the sum of four uniform numbers of 16 bits.
 constexpr double normal_of(std::uint64_t hash) {
   const double sum = static_cast<double>((hash & 0xffff) + (hash >> 16 & 0xffff) +

@@ -1,5 +1,8 @@
 #include "fuzz/run.h"
 
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "fuzz/inputs.h"
@@ -35,9 +38,14 @@ struct Setup {
   }
 
   ForwardCall call(const Case& c, const RunOptions& options) const {
-    ForwardCall call{stored.q.info(), stored.k.info(),     stored.v.info(),
-                     stored.o.info(), stored.lse.rows(),   compile_mod(c.mod, tables.tables()),
-                     compile_mask(c.mask, tables.tables()), {}};
+    ForwardCall call{stored.q.info(),
+                     stored.k.info(),
+                     stored.v.info(),
+                     stored.o.info(),
+                     stored.lse.rows(),
+                     compile_mod(c.mod, tables.tables()),
+                     compile_mask(c.mask, tables.tables()),
+                     {}};
     call.options.scale = c.scale;
     call.options.tile = c.small_tile ? TileChoice::small : TileChoice::production;
     if (options.random_schedule) {
@@ -67,11 +75,19 @@ Verdict failed(Outcome outcome, const std::string& reason, const RunOptions& opt
   return v;
 }
 
+std::vector<std::uint64_t> bits_of(const Tensor<double, 4>& values) {
+  std::vector<std::uint64_t> bits;
+  for (const double x : values.values())
+    bits.push_back(
+        std::bit_cast<std::uint64_t>(std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x));
+  return bits;
+}
+
 /// A case that violates the contract before any kernel runs.
 void check_case(const Case& c) {
   if (c.hkv == 0 ? c.hq != 0 : c.hq % c.hkv != 0)
-    throw std::invalid_argument("Hq: " + std::to_string(c.hq) + ", expected a multiple of Hkv = " +
-                                std::to_string(c.hkv));
+    throw std::invalid_argument("Hq: " + std::to_string(c.hq) +
+                                ", expected a multiple of Hkv = " + std::to_string(c.hkv));
 }
 
 }  // namespace
@@ -89,9 +105,10 @@ Verdict run_case(const Case& c, const RunOptions& options) {
     const Numerics numerics = setup.implementation.numerics(c.dtype);
     const ForwardBounds bounds = bound_forward(setup.in, setup.mod, setup.mask, numerics);
     const std::string_view target = setup.run(c, options);
-    Verdict verdict = judge(c, setup.in, bounds, setup.stored.o.load(), setup.stored.lse.load(), [&] {
-      return bound_forward(setup.in, setup.mod, setup.mask, numerics, BoundKind::rigorous);
-    });
+    Verdict verdict =
+        judge(c, setup.in, bounds, setup.stored.o.load(), setup.stored.lse.load(), [&] {
+          return bound_forward(setup.in, setup.mod, setup.mask, numerics, BoundKind::rigorous);
+        });
     verdict.target = target;
     for (const auto& [name, tensor] : {std::pair("O", &setup.stored.o), {"LSE", &setup.stored.lse}})
       if (const auto at = tensor->trespass())
@@ -111,7 +128,7 @@ RawOutputs run_raw(const Case& c, const RunOptions& options) {
   check_case(c);
   const Setup setup(c);
   const std::string_view target = setup.run(c, options);
-  return {setup.stored.o.memory(), setup.stored.lse.memory(), target};
+  return {bits_of(setup.stored.o.load()), bits_of(setup.stored.lse.load()), target};
 }
 
 }  // namespace attn::fuzz

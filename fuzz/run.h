@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "fuzz/verdict.h"
 #include "optimized/implementations.h"
@@ -20,13 +22,14 @@ struct RunOptions {
 
 /// Runs one case: makes its inputs, bounds what a correct kernel may give, runs the kernel in
 /// poisoned memory under the checker, and judges.
-/// @throws std::invalid_argument if the case names an unknown implementation or its tables cannot be
-///   made. What the contract refuses is an outcome, not an exception.
+/// What is refused (an unknown implementation, tables that cannot be made, anything against the
+/// contract) is an outcome, not an exception.
 Verdict run_case(const Case& c, const RunOptions& options = {});
 
-/// What a kernel wrote, for comparing two engines bit by bit.
+/// What a kernel wrote, for comparing two engines bit by bit. A NaN has no promised sign or
+/// payload, so that all of them are one.
 struct RawOutputs {
-  std::vector<std::byte> o, lse;
+  std::vector<std::uint64_t> o, lse;  ///< the values, widened to fp64, as bits
   std::string_view target;
   bool operator==(const RawOutputs& other) const { return o == other.o && lse == other.lse; }
 };

@@ -22,7 +22,8 @@ struct Placement {
 
 Placement place(Layout layout, const Shape& e) {
   switch (layout) {
-    case Layout::bshd: return {bshd(e, e[3])};
+    case Layout::bshd:
+      return {bshd(e, e[3])};
     case Layout::padded: {
       const std::int64_t row = (e[3] + 15) / 8 * 8, head = e[2] * row + 16;
       return {{e[1] * head + 64, head, row, 1}};
@@ -31,8 +32,10 @@ Placement place(Layout layout, const Shape& e) {
       const std::int64_t row = e[3] + 1, head = e[2] * row + 3;
       return {{e[1] * head, head, row, 1}, 1};
     }
-    case Layout::spread: return {{2 * e[1] * e[2] * e[3], 2 * e[2] * e[3], 2 * e[3], 2}};
-    default: return {contiguous_strides(e)};
+    case Layout::spread:
+      return {{2 * e[1] * e[2] * e[3], 2 * e[2] * e[3], 2 * e[3], 2}};
+    default:
+      return {contiguous_strides(e)};
   }
 }
 
@@ -42,7 +45,8 @@ StoredTensor::StoredTensor(const char* name, DType dtype, const Shape& extents,
                            const Shape& strides, std::int64_t first)
     : first_(first) {
   std::int64_t last = first;
-  for (int axis = 0; axis < 4; ++axis) last += std::max<std::int64_t>(extents[axis] - 1, 0) * strides[axis];
+  for (int axis = 0; axis < 4; ++axis)
+    last += std::max<std::int64_t>(extents[axis] - 1, 0) * strides[axis];
   const std::int64_t bytes = bytes_of(dtype);
   // 16 bytes more, so that the first element can be put on a 16-byte boundary
   memory_ = std::make_shared<std::vector<std::byte>>(
@@ -74,10 +78,14 @@ void StoredTensor::store(const Tensor<double, 4>& values) {
     const double x = values.values()[n];
     const auto put = [at](auto stored) { std::memcpy(at, &stored, sizeof stored); };
     switch (info_.dtype) {
-      case DType::f64: return put(x);
-      case DType::f32: return put(static_cast<float>(x));
-      case DType::f16: return put(from_float<half>(static_cast<float>(x)));
-      case DType::bf16: return put(from_float<bfloat16>(static_cast<float>(x)));
+      case DType::f64:
+        return put(x);
+      case DType::f32:
+        return put(static_cast<float>(x));
+      case DType::f16:
+        return put(from_float<half>(static_cast<float>(x)));
+      case DType::bf16:
+        return put(from_float<bfloat16>(static_cast<float>(x)));
     }
   });
 }
@@ -91,10 +99,18 @@ Tensor<double, 4> StoredTensor::load() const {
     };
     double& x = values.values()[n];
     switch (info_.dtype) {
-      case DType::f64: x = get(0.0); break;
-      case DType::f32: x = get(0.0f); break;
-      case DType::f16: x = to_float(get(half{})); break;
-      case DType::bf16: x = to_float(get(bfloat16{})); break;
+      case DType::f64:
+        x = get(0.0);
+        break;
+      case DType::f32:
+        x = get(0.0f);
+        break;
+      case DType::f16:
+        x = to_float(get(half{}));
+        break;
+      case DType::bf16:
+        x = to_float(get(bfloat16{}));
+        break;
     }
   });
   return values;

@@ -34,8 +34,6 @@ class StoredTensor {
   TensorInfo rows() const;
   /// Another tensor in the memory of this one: see Layout::fused.
   StoredTensor part(const char* name, const Shape& extents, std::int64_t first) const;
-  /// The bytes, for a comparison of two runs.
-  const std::vector<std::byte>& memory() const { return *memory_; }
 
  private:
   std::byte* element(std::int64_t offset) const;

@@ -24,9 +24,9 @@ struct SourceSyntax {
   int arguments;
 };
 constexpr SourceSyntax sources[] = {
-    {Source::uniform, "uniform", 2}, {Source::dyadic, "dyadic", 2}, {Source::alibi, "alibi", 0},
-    {Source::ints, "ints", 2},       {Source::documents, "documents", 1},
-    {Source::bits, "bits", 1},
+    {Source::uniform, "uniform", 2},     {Source::dyadic, "dyadic", 2},
+    {Source::alibi, "alibi", 0},         {Source::ints, "ints", 2},
+    {Source::documents, "documents", 1}, {Source::bits, "bits", 1},
 };
 
 std::string_view trim(std::string_view text) {
@@ -71,7 +71,8 @@ std::int64_t length_named(std::string_view name, const Sizes& sizes, const Table
   if (name.empty() || error != std::errc{} || end != name.data() + name.size() ||
       value > std::numeric_limits<std::int32_t>::max())
     refuse(to_text(spec), fmt::format("extents made of B, H, Hq, Hkv, Sq, Skv and whole numbers, "
-                                      "not '{}'", name));
+                                      "not '{}'",
+                                      name));
   return value;
 }
 
@@ -95,7 +96,8 @@ std::vector<double> numbers_in(const std::string& path) {
   if (!file)
     throw std::invalid_argument(fmt::format(
         "table file '{}': cannot be read, expected a file of numbers or uniform(low,high), "
-        "dyadic(low,high), alibi, ints(low,high), documents(length), bits(share)", path));
+        "dyadic(low,high), alibi, ints(low,high), documents(length), bits(share)",
+        path));
   std::vector<double> values;
   for (std::string word; file >> word;) values.push_back(number(word, path));
   return values;
@@ -106,8 +108,10 @@ std::vector<double> numbers_in(const std::string& path) {
 ValueType TableSpec::type() const {
   switch (source) {
     case Source::ints:
-    case Source::documents: return ValueType::index;
-    case Source::bits: return ValueType::condition;
+    case Source::documents:
+      return ValueType::index;
+    case Source::bits:
+      return ValueType::condition;
     case Source::file: {
       const std::vector<double> values = numbers_in(path);
       const bool whole = std::all_of(values.begin(), values.end(), [](double x) {
@@ -115,7 +119,8 @@ ValueType TableSpec::type() const {
       });
       return whole ? ValueType::index : ValueType::real;
     }
-    default: return ValueType::real;
+    default:
+      return ValueType::real;
   }
 }
 
@@ -127,8 +132,9 @@ TableSpec parse_table_spec(std::string_view text) {
   TableSpec spec;
   spec.name = trim(text.substr(0, open));
   if (!is_table_name(spec.name))
-    refuse(text, fmt::format("a name of letters and digits that the language does not use, not '{}'",
-                             spec.name));
+    refuse(text,
+           fmt::format("a name of letters and digits that the language does not use, not '{}'",
+                       spec.name));
   for (const std::string_view dim : split(text.substr(open + 1, close - open - 1), ','))
     spec.dims.emplace_back(dim);
   if (spec.dims.size() > max_table_rank)
@@ -148,7 +154,8 @@ TableSpec parse_table_spec(std::string_view text) {
   spec.source = known->source;
   if (known->arguments == 0 && name.size() == source.size()) return spec;
   if (source.back() != ')') refuse(text, "')' at the end");
-  const auto arguments = split(source.substr(name.size() + 1, source.size() - name.size() - 2), ',');
+  const auto arguments =
+      split(source.substr(name.size() + 1, source.size() - name.size() - 2), ',');
   if (static_cast<int>(arguments.size()) != known->arguments)
     refuse(text, fmt::format("{} argument(s) of {}", known->arguments, known->name));
   spec.low = number(arguments[0], text);
@@ -186,7 +193,8 @@ std::vector<std::int64_t> extents_of(const TableSpec& spec, const Sizes& sizes) 
   return extents;
 }
 
-TableStore::TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes, std::uint64_t seed) {
+TableStore::TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes,
+                       std::uint64_t seed) {
   memory_.reserve(specs.size());
   for (const TableSpec& spec : specs) {
     const std::vector<std::int64_t> extents = extents_of(spec, sizes);
@@ -207,8 +215,8 @@ TableStore::TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes, 
 void TableStore::fill(const TableSpec& spec, const std::vector<std::int64_t>& extents,
                       std::uint64_t seed, std::vector<std::byte>& memory) const {
   const ValueType type = spec.type();
-  const std::int64_t count = std::accumulate(extents.begin(), extents.end(), std::int64_t{1},
-                                             std::multiplies<>());
+  const std::int64_t count =
+      std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
   const std::size_t bytes = type == ValueType::condition ? 1 : 4;
   memory.resize(std::max<std::size_t>(1, static_cast<std::size_t>(count) * bytes));
   const auto put = [&](std::int64_t at, double value) {
@@ -232,7 +240,8 @@ void TableStore::fill(const TableSpec& spec, const std::vector<std::int64_t>& ex
     return;
   }
   std::vector<float> slopes;
-  if (spec.source == Source::alibi && count > 0) slopes = alibi_slopes(static_cast<int>(extents.back())).values();
+  if (spec.source == Source::alibi && count > 0)
+    slopes = alibi_slopes(static_cast<int>(extents.back())).values();
 
   const std::uint64_t stream = hash_of(seed, hash_of_text(spec.name));
   std::vector<std::int64_t> position(extents.size());
@@ -242,13 +251,21 @@ void TableStore::fill(const TableSpec& spec, const std::vector<std::int64_t>& ex
     for (const std::int64_t p : position) hash = hash_of(hash, p);
     const double uniform = uniform_of(hash);
     switch (spec.source) {
-      case Source::uniform: put(at, spec.low + (spec.high - spec.low) * uniform); break;
+      case Source::uniform:
+        put(at, spec.low + (spec.high - spec.low) * uniform);
+        break;
       case Source::dyadic:
         put(at, std::floor((spec.low + (spec.high - spec.low) * uniform) * 4) / 4);
         break;
-      case Source::alibi: put(at, slopes[position.back()]); break;
-      case Source::ints: put(at, spec.low + std::floor((spec.high - spec.low + 1) * uniform)); break;
-      case Source::bits: put(at, uniform < spec.low); break;
+      case Source::alibi:
+        put(at, slopes[position.back()]);
+        break;
+      case Source::ints:
+        put(at, spec.low + std::floor((spec.high - spec.low + 1) * uniform));
+        break;
+      case Source::bits:
+        put(at, uniform < spec.low);
+        break;
       case Source::documents:  // a new one starts with probability 1 / length
         if (position.back() == 0)
           document = 0;
@@ -256,7 +273,8 @@ void TableStore::fill(const TableSpec& spec, const std::vector<std::int64_t>& ex
           ++document;
         put(at, document);
         break;
-      case Source::file: break;
+      case Source::file:
+        break;
     }
     for (std::size_t axis = position.size(); axis-- > 0;) {
       if (++position[axis] < extents[axis]) break;

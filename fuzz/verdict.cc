@@ -14,10 +14,14 @@ using At = std::array<std::int64_t, 4>;
 
 double largest_finite(DType t) {
   switch (t) {
-    case DType::f64: return std::numeric_limits<double>::max();
-    case DType::f32: return std::numeric_limits<float>::max();
-    case DType::f16: return 65504;
-    case DType::bf16: return 0x1.fep127;
+    case DType::f64:
+      return std::numeric_limits<double>::max();
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    case DType::f16:
+      return 65504;
+    case DType::bf16:
+      return 0x1.fep127;
   }
   return 0;
 }
@@ -73,7 +77,8 @@ Misses compare(const Tensor<double, 4>& got, Bound bound, double largest) {
 
 std::string range(const char* what, std::int64_t low, std::int64_t high, std::int64_t extent) {
   if (extent <= 1 || (low == 0 && high == extent - 1)) return {};
-  return low == high ? fmt::format(", {} {}", what, low) : fmt::format(", {} {}..{}", what, low, high);
+  return low == high ? fmt::format(", {} {}", what, low)
+                     : fmt::format(", {} {}..{}", what, low, high);
 }
 
 /// The key whose weight, were it off, explains the error of one row of O best: the error points
@@ -103,8 +108,8 @@ std::string suspect_key(const Case& c, const ForwardInputs& in, const ForwardBou
 
 std::string pattern(const Case& c, const Misses& m, std::int64_t elements, std::int64_t dv) {
   const auto all_rows = static_cast<std::int64_t>(c.b) * c.hq * c.sq;
-  std::string text = fmt::format("{} of {} elements, {} of {} rows", m.count, elements,
-                                 m.rows.size(), all_rows);
+  std::string text =
+      fmt::format("{} of {} elements, {} of {} rows", m.count, elements, m.rows.size(), all_rows);
   text += range("batch", m.low[0], m.high[0], c.b) + range("head", m.low[1], m.high[1], c.hq) +
           range("queries", m.low[2], m.high[2], c.sq) + range("channels", m.low[3], m.high[3], dv);
   const int tile_q = c.small_tile ? 64 : 128, tile_kv = c.small_tile ? 32 : 64;
@@ -125,8 +130,7 @@ std::string mistrust(const ForwardBounds& bounds) {
   if (bounds.powerless_share > 0)
     return fmt::format("the bound of {:.1f} % of the elements allows any value",
                        100 * bounds.powerless_share);
-  if (bounds.zero_share > 0.7)
-    return fmt::format("{:.0f} % of O is zero", 100 * bounds.zero_share);
+  if (bounds.zero_share > 0.7) return fmt::format("{:.0f} % of O is zero", 100 * bounds.zero_share);
   return {};
 }
 
@@ -134,12 +138,18 @@ std::string mistrust(const ForwardBounds& bounds) {
 
 const char* name_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::pass: return "pass";
-    case Outcome::mistrusted: return "mistrusted";
-    case Outcome::finding: return "finding";
-    case Outcome::discrepancy: return "discrepancy";
-    case Outcome::checker_fault: return "checker fault";
-    case Outcome::refused: return "refused";
+    case Outcome::pass:
+      return "pass";
+    case Outcome::mistrusted:
+      return "mistrusted";
+    case Outcome::finding:
+      return "finding";
+    case Outcome::discrepancy:
+      return "discrepancy";
+    case Outcome::checker_fault:
+      return "checker fault";
+    case Outcome::refused:
+      return "refused";
   }
   return "?";
 }
@@ -186,7 +196,8 @@ Verdict judge(const Case& c, const ForwardInputs& in, const ForwardBounds& bound
     found.reference = bounds.lse(b, h, q);
     found.bound = bounds.lse_bound(b, h, q);
     found.term = Term::scores;
-    found.proved = excess(found.got, found.reference, rigorous().lse_bound(b, h, q), largest_lse) > 0;
+    found.proved =
+        excess(found.got, found.reference, rigorous().lse_bound(b, h, q), largest_lse) > 0;
     found.where = pattern(c, in_lse, lse.view().size(), 1);
   }
   return verdict;

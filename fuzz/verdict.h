@@ -28,12 +28,12 @@ constexpr bool is_failure(Outcome o) {
 
 /// What is wrong with one output, at its worst element.
 struct Discrepancy {
-  std::string tensor;                  ///< "O" or "LSE"
-  std::array<std::int64_t, 4> at{};    ///< b, h, q, d (d = 0 for LSE)
+  std::string tensor;                ///< "O" or "LSE"
+  std::array<std::int64_t, 4> at{};  ///< b, h, q, d (d = 0 for LSE)
   double got = 0, reference = 0, bound = 0;
-  Term term = Term::none;              ///< of the bound
-  bool proved = false;                 ///< outside the rigorous bound too
-  std::string where;                   ///< the pattern of all elements outside their bounds
+  Term term = Term::none;  ///< of the bound
+  bool proved = false;     ///< outside the rigorous bound too
+  std::string where;       ///< the pattern of all elements outside their bounds
 };
 
 struct Verdict {

@@ -26,9 +26,9 @@ namespace attn {
 ///                                   ###         ###
 ///
 /// With Sq > Skv, `bottom_right` leaves the first Sq - Skv rows without a key. The lengths are
-/// those of the problem that the mask is called for: no mask stores them. In decode, where row i has
-/// the index q = i + q_offset, the alignment still counts rows: `bottom_right` lets a step see what
-/// the same row of the whole problem would.
+/// those of the problem that the mask is called for: no mask stores them. In decode, where row i
+/// has the index q = i + q_offset, the alignment still counts rows: `bottom_right` lets a step see
+/// what the same row of the whole problem would.
 struct Alignment {
   enum class Kind { top_left, bottom_right, fixed, per_batch };
 

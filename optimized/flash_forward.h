@@ -16,7 +16,8 @@
 /// memory in tiles of `kBlockKV`, double-buffered by `cp.async`: while tile t is multiplied, tile
 /// t + 1 is on its way.
 ///
-///   cost of a tile   4 kBlockQ kBlockKV kHead flops (two products), 4 kBlockKV kHead bytes (K and V)
+///   flops of a tile  4 kBlockQ kBlockKV kHead: two products
+///   bytes of a tile  4 kBlockKV kHead: K and V, 16 bits a number
 ///   shared memory    Q | K0 | K1 | V0 | V1, rows of kHead 16-bit numbers, swizzled;
 ///                    2 kHead (kBlockQ + 4 kBlockKV) bytes: 96 KiB at 128 x 64, head size 128
 ///
@@ -51,9 +52,9 @@ struct HeadRows {
 
 template <class T, class Mod, class Mask>
 struct FlashForwardArgs {
-  HeadRows<const T> q, k, v;     // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
-  HeadRows<T> o;                 // [B, Hq, Sq, Dv]
-  TensorView<float, 3> lse;      // [B, Hq, Sq]
+  HeadRows<const T> q, k, v;  // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
+  HeadRows<T> o;              // [B, Hq, Sq, Dv]
+  TensorView<float, 3> lse;   // [B, Hq, Sq]
   Sizes sizes;
   int d = 0, dv = 0;
   float scale = 1;
@@ -119,9 +120,10 @@ ATTN_DEVICE void multiply_qk(simt::lane<float> (&s)[Tile::kBlockKV / 8][4], std:
   const lane<int> ln = simt::lane_id();
   const int row0 = simt::warp_id() * 16;
   ATTN_UNROLL
-  for (int j = 0; j < Tile::kBlockKV / 8; ++j)
+  for (int j = 0; j < Tile::kBlockKV / 8; ++j) {
     ATTN_UNROLL
     for (int e = 0; e < 4; ++e) s[j][e] = 0.0f;
+  }
   ATTN_UNROLL
   for (int kk = 0; kk < Tile::kHead / 16; ++kk) {  // 16 channels a step
     lane<std::uint32_t> a[4];
@@ -156,7 +158,8 @@ ATTN_DEVICE void multiply_pv(simt::lane<float> (&o)[Tile::kHead / 8][4],
     ATTN_UNROLL
     for (int j = 0; j < Tile::kHead / 8; j += 2) {  // 16 channels of V: two B fragments
       lane<std::uint32_t> b[4];
-      simt::ldmatrix_x4_trans(b, v_tile + tile_offset<Tile::kHead>(kk * 16 + (ln & 15), j + (ln >> 4)));
+      simt::ldmatrix_x4_trans(
+          b, v_tile + tile_offset<Tile::kHead>(kk * 16 + (ln & 15), j + (ln >> 4)));
       simt::mma_m16n8k16<T>(o[j], a, b[0], b[1]);
       simt::mma_m16n8k16<T>(o[j + 1], a, b[2], b[3]);
     }
@@ -168,9 +171,10 @@ template <int kFragments>
 ATTN_DEVICE simt::lane<float> nan_of_row(const simt::lane<float> (&o)[kFragments][4], int r) {
   simt::lane<float> nan = 0.0f;
   ATTN_UNROLL
-  for (int j = 0; j < kFragments; ++j)
+  for (int j = 0; j < kFragments; ++j) {
     ATTN_UNROLL
     for (int e = 2 * r; e < 2 * r + 2; ++e) nan = select(o[j][e] != o[j][e], o[j][e], nan);
+  }
   nan += simt::shfl_xor(nan, 1);
   return nan + simt::shfl_xor(nan, 2);
 }
@@ -200,8 +204,8 @@ ATTN_DEVICE void modify_scores(simt::lane<float> (&s)[Tile::kBlockKV / 8][4], co
       const lane<bool> attended = call_mask(args.mask, batch, head, q, kv);
       const float masked = planted(PlantedFault::M02) ? -1e4f : -infinity;
       const lane<float> in_range = select(attended, t * kLog2e, masked);
-      s[j][e] = select(column < args.sizes.skv, in_range,
-                       planted(PlantedFault::M10) ? 0.0f : -infinity);
+      s[j][e] =
+          select(column < args.sizes.skv, in_range, planted(PlantedFault::M10) ? 0.0f : -infinity);
     }
   }
 }
@@ -239,9 +243,10 @@ ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mo
 
   lane<float> o[kHead / 8][4];  // this warp's 16 rows of the unnormalised output
   ATTN_UNROLL
-  for (int j = 0; j < kHead / 8; ++j)
+  for (int j = 0; j < kHead / 8; ++j) {
     ATTN_UNROLL
     for (int e = 0; e < 4; ++e) o[j][e] = 0.0f;
+  }
   OnlineSoftmax softmax;
 
   load_tile<Tile, Tile::kBlockQ>(q_tile, args.q, q_head, q0, size.sq, d);
@@ -262,8 +267,9 @@ ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mo
     modify_scores<Tile, T>(s, args, b, h, row0, tile * Tile::kBlockKV);
     ATTN_UNROLL
     for (int r = 0; r < 2; ++r) {
-      const lane<float> rescale =
-          planted(PlantedFault::M07b) ? (softmax.step(s, r), lane<float>(1.0f)) : softmax.step(s, r);
+      const lane<float> rescale = planted(PlantedFault::M07b)
+                                      ? (softmax.step(s, r), lane<float>(1.0f))
+                                      : softmax.step(s, r);
       ATTN_UNROLL
       for (int j = 0; j < kHead / 8; ++j) {
         o[j][2 * r] *= rescale;
@@ -275,9 +281,8 @@ ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mo
     if (planted(PlantedFault::M08) || planted(PlantedFault::M13))
       for (int j = 0; j < kHead / 8; ++j)
         for (int e = 0; e < 4; ++e)
-          o[j][e] = planted(PlantedFault::M13)
-                        ? rounded<T>(o[j][e])
-                        : lane<float>(o[j][e] / softmax.row_sum(e >> 1));
+          o[j][e] = planted(PlantedFault::M13) ? rounded<T>(o[j][e])
+                                               : lane<float>(o[j][e] / softmax.row_sum(e >> 1));
   }
   simt::cp_async_wait<0>();
   if (kv_tiles == 0) simt::block_sync();  // Q was copied by all warps and is overwritten below
@@ -292,8 +297,9 @@ ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mo
     const lane<float> m = softmax.max[r];
     const lane<float> l = softmax.row_sum(r) + nan_of_row<kHead / 8>(o, r);
     const lane<bool> empty = m == -infinity && l == 0.0f;
-    const lane<float> inverse =
-        planted(PlantedFault::M05) ? lane<float>(simt::vrcp(l)) : lane<float>(select(empty, 0.0f, simt::vrcp(l)));
+    const lane<float> inverse = planted(PlantedFault::M05)
+                                    ? lane<float>(simt::vrcp(l))
+                                    : lane<float>(select(empty, 0.0f, simt::vrcp(l)));
     const lane<float> log_sum = (m + simt::vlog2(l)) * (planted(PlantedFault::M55) ? 1.0f : kLn2);
     const lane<int> local = simt::warp_id() * 16 + 8 * r + (ln >> 2), row = q0 + local;
     simt::stg(args.lse.data,
@@ -316,8 +322,7 @@ ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mo
     const lane<std::int64_t> to = o_head + lane<std::int64_t>(row) * args.o.view.strides[2];
     if (args.o.vector) {
       simt::stg_as<simt::Vec16>(args.o.view.data, to + lane<std::int64_t>(chunk * 8),
-                               simt::lds<simt::Vec16>(from),
-                   row < size.sq && chunk * 8 < args.dv);
+                                simt::lds<simt::Vec16>(from), row < size.sq && chunk * 8 < args.dv);
       continue;
     }
     for (int e = 0; e < 8; ++e) {

@@ -16,10 +16,16 @@ void flash_tiles(benchmark::State& state, Engine engine, bool check) {
   std::uint32_t x = 1;
   for (Tensor<bfloat16, 4>* t : {&q, &k, &v})
     for (bfloat16& value : t->values())
-      value = from_float<bfloat16>(static_cast<float>((x = x * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1);
-  ForwardCall call{describe("q", q.view()), describe("k", k.view()),     describe("v", v.view()),
-                   describe("o", o.view()), describe("lse", lse.view()), compile_mod(parse_mod("score"), {}),
-                   compile_mask(parse_mask("true"), {}),                 {}};
+      value = from_float<bfloat16>(
+          static_cast<float>((x = x * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1);
+  ForwardCall call{describe("q", q.view()),
+                   describe("k", k.view()),
+                   describe("v", v.view()),
+                   describe("o", o.view()),
+                   describe("lse", lse.view()),
+                   compile_mod(parse_mod("score"), {}),
+                   compile_mask(parse_mask("true"), {}),
+                   {}};
   call.options.tile = TileChoice::production;
   call.options.launch.check = check;
   const Implementation& flash = implementation_named("flash_forward");

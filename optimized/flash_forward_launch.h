@@ -68,12 +68,10 @@ void flash_forward(std::type_identity_t<TensorView<const T, 4>> q,
   check_tensor(outputs[1], problem.lse_extents());
   check_outputs(outputs, inputs);
   if (std::max(problem.d, problem.dv) > largest_flash_head)
-    throw std::invalid_argument("head size: D = " + std::to_string(problem.d) + ", Dv = " +
-                                std::to_string(problem.dv) + ", expected at most " +
+    throw std::invalid_argument("head size: D = " + std::to_string(problem.d) +
+                                ", Dv = " + std::to_string(problem.dv) + ", expected at most " +
                                 std::to_string(largest_flash_head) + " in flash_forward");
-  if (options.sink || options.dropout.p != 0)
-    throw std::invalid_argument(std::string(options.sink ? "sink" : "dropout") +
-                                ": given, expected none in flash_forward");
+  refuse_sink_and_dropout(options, "flash_forward");
   const Sizes sizes = problem.sizes();
   check_mod(mod, sizes);
   check_mask(mask, sizes);
@@ -81,16 +79,24 @@ void flash_forward(std::type_identity_t<TensorView<const T, 4>> q,
   check_index_arithmetic(mask, problem);
   if (problem.b == 0 || problem.hq == 0 || problem.sq == 0) return;  // nothing to write
 
-  const FlashForwardArgs<T, Mod, Mask> args{
-      {q, rows_are_vectors(q)}, {k, rows_are_vectors(k)}, {v, rows_are_vectors(v)},
-      {o, rows_are_vectors(o)}, lse, sizes, problem.d, problem.dv,
-      static_cast<float>(problem.scale), mod, mask};
+  const FlashForwardArgs<T, Mod, Mask> args{{q, rows_are_vectors(q)},
+                                            {k, rows_are_vectors(k)},
+                                            {v, rows_are_vectors(v)},
+                                            {o, rows_are_vectors(o)},
+                                            lse,
+                                            sizes,
+                                            problem.d,
+                                            problem.dv,
+                                            static_cast<float>(problem.scale),
+                                            mod,
+                                            mask};
 #if !defined(__CUDACC__)
-  const AccessedTensor accessed[] = {{inputs[0]}, {inputs[1]}, {inputs[2]},
+  const AccessedTensor accessed[] = {{inputs[0]},
+                                     {inputs[1]},
+                                     {inputs[2]},
                                      {outputs[0], simt::Access::output},
                                      {outputs[1], simt::Access::output}};
-  const simt::Registration memory =
-      register_tensors(accessed, captured_tensors(mod, mask, sizes));
+  const simt::Registration memory = register_tensors(accessed, captured_tensors(mod, mask, sizes));
 #endif
   const bool small = options.tile == TileChoice::small ||
                      (options.tile == TileChoice::automatic && problem.sq <= 64);

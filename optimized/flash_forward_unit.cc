@@ -12,8 +12,8 @@ inline namespace ATTN_TARGET {
 std::string_view run_flash_forward(ATTN_INSTANCE, const ForwardCall& call) {
   using T = ATTN_INSTANCE;
   flash_forward<T>(view_of<const T, 4>(call.q), view_of<const T, 4>(call.k),
-                   view_of<const T, 4>(call.v), view_of<T, 4>(call.o),
-                   view_of<float, 3>(call.lse), call.mod, call.mask, call.options);
+                   view_of<const T, 4>(call.v), view_of<T, 4>(call.o), view_of<float, 3>(call.lse),
+                   call.mod, call.mask, call.options);
   return simt::engine_name();
 }
 

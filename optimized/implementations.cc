@@ -4,10 +4,10 @@
 #include <stdexcept>
 
 // The units of each target (optimized/flash_forward_unit.cc) define these in their own namespace.
-#define ATTN_DECLARE_TARGET(target)                                            \
-  namespace target {                                                           \
-  std::string_view run_flash_forward(half, const ForwardCall&);                \
-  std::string_view run_flash_forward(bfloat16, const ForwardCall&);            \
+#define ATTN_DECLARE_TARGET(target)                                 \
+  namespace target {                                                \
+  std::string_view run_flash_forward(half, const ForwardCall&);     \
+  std::string_view run_flash_forward(bfloat16, const ForwardCall&); \
   }
 namespace attn {
 ATTN_DECLARE_TARGET(warp)
@@ -51,8 +51,8 @@ std::string_view run_flash(const ForwardCall& call, Engine engine) {
 }
 
 std::string_view run_flash_planted(const ForwardCall& call) {
-  return with_storage(
-      call, [&](auto storage) { return warp_planted::run_flash_forward(storage, call); });
+  return with_storage(call,
+                      [&](auto storage) { return warp_planted::run_flash_forward(storage, call); });
 }
 
 constexpr Implementation table[] = {

@@ -29,12 +29,14 @@ struct OnlineSoftmax {
     using simt::lane;
     lane<float> m = max[r];
     ATTN_UNROLL
-    for (int j = 0; j < kFragments; ++j) m = simt::vmax(m, simt::vmax(s[j][2 * r], s[j][2 * r + 1]));
+    for (int j = 0; j < kFragments; ++j)
+      m = simt::vmax(m, simt::vmax(s[j][2 * r], s[j][2 * r + 1]));
     m = simt::vmax(m, simt::shfl_xor(m, 1));
     m = simt::vmax(m, simt::shfl_xor(m, 2));
 
     // A row that has met no key yet has m = -inf; subtracting 0 keeps its weights exp2(-inf) = 0.
-    const lane<float> base = planted(PlantedFault::M03) ? m : lane<float>(select(m == -infinity, 0.0f, m));
+    const lane<float> base =
+        planted(PlantedFault::M03) ? m : lane<float>(select(m == -infinity, 0.0f, m));
     lane<float> rescale = simt::vexp2(max[r] - base);
     if (planted(PlantedFault::M07)) rescale = 1.0f;
 

@@ -30,7 +30,7 @@ void mark(simt::Registration& memory, const View& view, simt::Access access) {
   const std::size_t rank = view.extents.size();
   const auto bytes = static_cast<std::int64_t>(view.element_bytes);
   const std::function<void(const std::byte*, std::size_t)> visit = [&](const std::byte* at,
-                                                                      std::size_t axis) {
+                                                                       std::size_t axis) {
     if (axis == rank) return memory.mark(at, view.element_bytes, access);
     if (axis + 1 == rank && view.strides[axis] == 1)
       return memory.mark(at, static_cast<std::size_t>(view.extents[axis] * bytes), access);
@@ -40,9 +40,7 @@ void mark(simt::Registration& memory, const View& view, simt::Access access) {
   visit(view.data, 0);
 }
 
-std::size_t bytes_of(DType t) {
-  return t == DType::f64 ? 8 : t == DType::f32 ? 4 : 2;
-}
+std::size_t bytes_of(DType t) { return t == DType::f64 ? 8 : t == DType::f32 ? 4 : 2; }
 
 }  // namespace
 
@@ -51,8 +49,10 @@ simt::Registration register_tensors(std::span<const AccessedTensor> tensors,
   std::vector<std::pair<View, simt::Access>> views;
   for (const AccessedTensor& t : tensors) {
     const auto rank = static_cast<std::size_t>(t.tensor.rank);
-    views.push_back({{static_cast<const std::byte*>(t.tensor.data), bytes_of(t.tensor.dtype),
-                      {t.tensor.extents.data(), rank}, {t.tensor.strides.data(), rank}},
+    views.push_back({{static_cast<const std::byte*>(t.tensor.data),
+                      bytes_of(t.tensor.dtype),
+                      {t.tensor.extents.data(), rank},
+                      {t.tensor.strides.data(), rank}},
                      t.access});
   }
   for (const CapturedTensor& t : captured)

@@ -23,8 +23,7 @@ simt::Registration register_tensors(std::span<const AccessedTensor> tensors,
 
 /// The captured tensors that a mod and a mask read, whatever their type.
 template <class Mod, class Mask>
-std::vector<CapturedTensor> captured_tensors(const Mod& mod, const Mask& mask,
-                                             const Sizes& sizes) {
+std::vector<CapturedTensor> captured_tensors(const Mod& mod, const Mask& mask, const Sizes& sizes) {
   TraceEnv env;
   env.sizes = sizes;
   using I = Index<TraceEnv>;

@@ -277,12 +277,13 @@ TEST(BackwardLeaks, AMaskedPairHasNoEffect) {
   // Key 2 is masked everywhere.
   const Table mask{filled<std::int32_t, 2>({3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 0})};
   const Case clean(sizes_of(1, 2, 1, 3, 3, 2, 2), 5);
-  const auto slopes = filled<float, 1>({2}, {0.5, 0.25});
-  const BackwardResult want = run(clean, Distance{slopes}, mask);
+  // d score_mod / d gain grows with the score, which is NaN at the masked pairs.
+  const auto gain = filled<float, 1>({1}, {1.25}), bias = filled<float, 1>({2}, {0.5, -1});
+  const BackwardResult want = run(clean, GainTwice{gain, bias}, mask);
   for (double bad : {nan, inf, -inf}) {
     Case c = clean;
     for (int d : {0, 1}) c.in.k(0, 0, 2, d) = c.in.v(0, 0, 2, d) = bad;
-    expect_same(run(c, Distance{slopes}, mask), want);
+    expect_same(run(c, GainTwice{gain, bias}, mask), want);
   }
 }
 

@@ -23,7 +23,8 @@ ForwardResult forward(const Batch& batch, const ScoreMod& mod, const Mask& mask)
 /// for every query head h and its key/value head h / G; P' is P after dropout. A row with no key
 /// has O = 0, row_max = -inf and LSE = -inf, or sink[h] where a sink is given. A masked pair has no
 /// effect, whatever K and V hold. A NaN in an attended pair, or a modified score of +inf, makes its
-/// row NaN in O and LSE.
+/// row NaN in O and LSE; so does a sink that is NaN or +inf, which leaves O = 0 where a row has no
+/// key.
 ///
 /// @param q [B, Hq, Sq, D]; k [B, Hkv, Skv, D]; v [B, Hkv, Skv, Dv], any strides
 /// @throws std::invalid_argument as make_problem and check_functors do, and if a captured

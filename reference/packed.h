@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "reference/backward.h"
 #include "reference/forward.h"

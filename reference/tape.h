@@ -100,23 +100,36 @@ class Tape {
       return push(y, {argument(at[0], da), argument(at[1], db)});
     };
     switch (op) {
-      case Op::negate: return one(-x[0], -1);
-      case Op::add: return two(x[0] + x[1], 1, 1);
-      case Op::subtract: return two(x[0] - x[1], 1, -1);
-      case Op::multiply: return two(x[0] * x[1], x[1], x[0]);
-      case Op::divide: return two(x[0] / x[1], 1 / x[1], -x[0] / (x[1] * x[1]));
-      case Op::max: return same(x[0] >= x[1] ? at[0] : at[1]);
-      case Op::min: return same(x[0] <= x[1] ? at[0] : at[1]);
+      case Op::negate:
+        return one(-x[0], -1);
+      case Op::add:
+        return two(x[0] + x[1], 1, 1);
+      case Op::subtract:
+        return two(x[0] - x[1], 1, -1);
+      case Op::multiply:
+        return two(x[0] * x[1], x[1], x[0]);
+      case Op::divide:
+        return two(x[0] / x[1], 1 / x[1], -x[0] / (x[1] * x[1]));
+      case Op::max:
+        return same(x[0] >= x[1] ? at[0] : at[1]);
+      case Op::min:
+        return same(x[0] <= x[1] ? at[0] : at[1]);
       case Op::clamp: {
         const int low = x[0] >= x[1] ? 0 : 1;
         return same(x[low] <= x[2] ? at[low] : at[2]);
       }
-      case Op::abs: return one(std::abs(x[0]), (x[0] > 0) - (x[0] < 0));
-      case Op::floor: return push(std::floor(x[0]));
-      case Op::sin: return one(std::sin(x[0]), std::cos(x[0]));
-      case Op::cos: return one(std::cos(x[0]), -std::sin(x[0]));
-      case Op::exp: return one(std::exp(x[0]), std::exp(x[0]));
-      case Op::log: return one(std::log(x[0]), 1 / x[0]);
+      case Op::abs:
+        return one(std::abs(x[0]), (x[0] > 0) - (x[0] < 0));
+      case Op::floor:
+        return push(std::floor(x[0]));
+      case Op::sin:
+        return one(std::sin(x[0]), std::cos(x[0]));
+      case Op::cos:
+        return one(std::cos(x[0]), -std::sin(x[0]));
+      case Op::exp:
+        return one(std::exp(x[0]), std::exp(x[0]));
+      case Op::log:
+        return one(std::log(x[0]), 1 / x[0]);
       case Op::tanh: {
         const double y = std::tanh(x[0]);
         return push(y, {{at[0], (1 - y) * (1 + y), 1 + y * y}});
@@ -125,22 +138,33 @@ class Tape {
         const double y = 1 / (1 + std::exp(-x[0]));
         return push(y, {{at[0], y - y * y, y + y * y}});
       }
-      default: throw std::logic_error("tape: no real operation");
+      default:
+        throw std::logic_error("tape: no real operation");
     }
   }
 
   int index(const Node& n) {
     switch (n.op) {
-      case Op::b: return place_[0];
-      case Op::h: return place_[1];
-      case Op::q: return place_[2];
-      case Op::kv: return place_[3];
-      case Op::length_b: return sizes_.b;
-      case Op::length_hq: return sizes_.hq;
-      case Op::length_hkv: return sizes_.hkv;
-      case Op::length_sq: return sizes_.sq;
-      case Op::length_skv: return sizes_.skv;
-      case Op::constant: return static_cast<int>(n.value);
+      case Op::b:
+        return place_[0];
+      case Op::h:
+        return place_[1];
+      case Op::q:
+        return place_[2];
+      case Op::kv:
+        return place_[3];
+      case Op::length_b:
+        return sizes_.b;
+      case Op::length_hq:
+        return sizes_.hq;
+      case Op::length_hkv:
+        return sizes_.hkv;
+      case Op::length_sq:
+        return sizes_.sq;
+      case Op::length_skv:
+        return sizes_.skv;
+      case Op::constant:
+        return static_cast<int>(n.value);
       case Op::read: {
         const auto [table, offset] = locate(n);
         return static_cast<const std::int32_t*>(table->data)[offset];
@@ -150,24 +174,38 @@ class Tape {
         const int a = index(*n.args[1]), b = index(*n.args[2]);
         return c ? a : b;
       }
-      default: break;
+      default:
+        break;
     }
     std::array<int, 3> x{};
     for (std::size_t i = 0; i < n.args.size(); ++i) x[i] = index(*n.args[i]);
     switch (n.op) {
-      case Op::negate: return -x[0];
-      case Op::add: return x[0] + x[1];
-      case Op::subtract: return x[0] - x[1];
-      case Op::multiply: return x[0] * x[1];
-      case Op::divide: return x[0] / x[1];
-      case Op::remainder: return x[0] % x[1];
-      case Op::floor_div: return floored(x[0], x[1]);
-      case Op::floor_mod: return x[0] - floored(x[0], x[1]) * x[1];
-      case Op::min: return std::min(x[0], x[1]);
-      case Op::max: return std::max(x[0], x[1]);
-      case Op::clamp: return std::min(std::max(x[0], x[1]), x[2]);
-      case Op::abs: return std::abs(x[0]);
-      default: throw std::logic_error("tape: no index operation");
+      case Op::negate:
+        return -x[0];
+      case Op::add:
+        return x[0] + x[1];
+      case Op::subtract:
+        return x[0] - x[1];
+      case Op::multiply:
+        return x[0] * x[1];
+      case Op::divide:
+        return x[0] / x[1];
+      case Op::remainder:
+        return x[0] % x[1];
+      case Op::floor_div:
+        return floored(x[0], x[1]);
+      case Op::floor_mod:
+        return x[0] - floored(x[0], x[1]) * x[1];
+      case Op::min:
+        return std::min(x[0], x[1]);
+      case Op::max:
+        return std::max(x[0], x[1]);
+      case Op::clamp:
+        return std::min(std::max(x[0], x[1]), x[2]);
+      case Op::abs:
+        return std::abs(x[0]);
+      default:
+        throw std::logic_error("tape: no index operation");
     }
   }
   static int floored(int a, int b) {
@@ -185,17 +223,28 @@ class Tape {
       x[i] = n.args[i]->type == ValueType::condition ? condition(*n.args[i])
                                                      : entries_[real(*n.args[i])].value;
     switch (n.op) {
-      case Op::logical_not: return x[0] == 0;
-      case Op::logical_and: return x[0] != 0 && x[1] != 0;
-      case Op::logical_or: return x[0] != 0 || x[1] != 0;
-      case Op::select: return (x[0] != 0 ? x[1] : x[2]) != 0;
-      case Op::less: return x[0] < x[1];
-      case Op::less_equal: return x[0] <= x[1];
-      case Op::greater: return x[0] > x[1];
-      case Op::greater_equal: return x[0] >= x[1];
-      case Op::equal: return x[0] == x[1];
-      case Op::not_equal: return x[0] != x[1];
-      default: throw std::logic_error("tape: no condition");
+      case Op::logical_not:
+        return x[0] == 0;
+      case Op::logical_and:
+        return x[0] != 0 && x[1] != 0;
+      case Op::logical_or:
+        return x[0] != 0 || x[1] != 0;
+      case Op::select:
+        return (x[0] != 0 ? x[1] : x[2]) != 0;
+      case Op::less:
+        return x[0] < x[1];
+      case Op::less_equal:
+        return x[0] <= x[1];
+      case Op::greater:
+        return x[0] > x[1];
+      case Op::greater_equal:
+        return x[0] >= x[1];
+      case Op::equal:
+        return x[0] == x[1];
+      case Op::not_equal:
+        return x[0] != x[1];
+      default:
+        throw std::logic_error("tape: no condition");
     }
   }
 

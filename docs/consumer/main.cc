@@ -12,12 +12,14 @@ void run_kernel(attn::TensorView<const attn::half, 4> q, attn::TensorView<const 
 
 int main() {
   // Q = 0: every attended key weighs the same, so that both answers are exact.
-  attn::Tensor<attn::half, 4> q({1, 2, 3, 16}), k({1, 1, 8, 16}), v({1, 1, 8, 16}), o({1, 2, 3, 16});
+  attn::Tensor<attn::half, 4> q({1, 2, 3, 16}), k({1, 1, 8, 16}), v({1, 1, 8, 16}),
+      o({1, 2, 3, 16});
   attn::Tensor<float, 3> lse({1, 2, 3});
   attn::Tensor<float, 1> bias({2});
   bias(1) = 0.5f;
   for (int j = 0; j < 8; ++j)
-    for (int d = 0; d < 16; ++d) v(0, 0, j, d) = attn::from_float<attn::half>(static_cast<float>(j + d));
+    for (int d = 0; d < 16; ++d)
+      v(0, 0, j, d) = attn::from_float<attn::half>(static_cast<float>(j + d));
 
   const EveryOther mod{bias};
   const auto reference =

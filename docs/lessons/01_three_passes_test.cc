@@ -14,7 +14,8 @@ TEST(ThreePasses, AgreesWithTheReference) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     const Problem x = random_problem(seed);
     const auto tensor = [](const std::vector<Row>& rows) {
-      attn::Tensor<double, 4> t({1, 1, static_cast<int>(rows.size()), static_cast<int>(rows[0].size())});
+      attn::Tensor<double, 4> t(
+          {1, 1, static_cast<int>(rows.size()), static_cast<int>(rows[0].size())});
       std::size_t at = 0;
       for (const Row& row : rows)
         for (const double value : row) t.values()[at++] = value;
@@ -23,7 +24,8 @@ TEST(ThreePasses, AgreesWithTheReference) {
     const auto q = tensor({x.q}), k = tensor(x.k), v = tensor(x.v);
     attn::Options options;
     options.scale = x.scale;
-    const auto truth = attn::reference::forward(q.view(), k.view(), v.view(), attn::identity(), attn::full(), options);
+    const auto truth = attn::reference::forward(q.view(), k.view(), v.view(), attn::identity(),
+                                                attn::full(), options);
     const Answer answer = three_passes(x);
     for (std::size_t d = 0; d < answer.o.size(); ++d)
       EXPECT_LE(std::abs(answer.o[d] - truth.o.values()[d]), rounding_bound(x)) << "seed " << seed;

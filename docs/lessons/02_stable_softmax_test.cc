@@ -22,7 +22,8 @@ TEST(StableSoftmax, LargeScoresAreHarmless) {
   const Problem x{{1}, {{710}, {709}}, {{1}, {2}}, 1};
   const Problem shifted{{1}, {{1}, {0}}, {{1}, {2}}, 1};
   EXPECT_EQ(stable_softmax(x).o[0], stable_softmax(shifted).o[0]);  // the same differences
-  EXPECT_LE(std::abs(stable_softmax(x).lse - (709 + stable_softmax(shifted).lse)), rounding_bound(x));
+  EXPECT_LE(std::abs(stable_softmax(x).lse - (709 + stable_softmax(shifted).lse)),
+            rounding_bound(x));
 }
 
 // The exercise: very negative scores need it as much as very positive ones.

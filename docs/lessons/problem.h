@@ -35,7 +35,8 @@ inline Problem random_problem(std::uint32_t seed, double size = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
   const std::size_t keys = 1 + random() % 40, d = 1 + random() % 8, dv = 1 + random() % 8;
-  Problem x{Row(d), std::vector<Row>(keys, Row(d)), std::vector<Row>(keys, Row(dv)), size / std::sqrt(d)};
+  Problem x{Row(d), std::vector<Row>(keys, Row(d)), std::vector<Row>(keys, Row(dv)),
+            size / std::sqrt(d)};
   for (double& a : x.q) a = normal(random);
   for (auto* rows : {&x.k, &x.v})
     for (Row& row : *rows)

@@ -10,14 +10,20 @@ namespace attn {
 /// True for an operator that is one plain function, such as
 /// `float operator()(float s, int b, int h, int q, int kv) const`.
 template <class F>
-inline constexpr bool is_plain_functor = requires { &F::operator(); };
+inline constexpr bool is_plain_functor = requires {
+  &F::operator();
+};
 
 namespace detail {
 template <class Env>
-inline constexpr bool runs_scalars = requires { Env::each([](int i) { return i; }, 0); };
+inline constexpr bool runs_scalars = requires {
+  Env::each([](int i) { return i; }, 0);
+};
 /// Ranges do not run plain score mods, but they do run plain masks: undecided beyond one element.
 template <class Env>
-inline constexpr bool runs_scalar_masks = requires { Env::each([](int) { return true; }, 0); };
+inline constexpr bool runs_scalar_masks = requires {
+  Env::each([](int) { return true; }, 0);
+};
 }  // namespace detail
 
 /// Calls a score mod. A templated operator runs on the environment's own numbers; a plain one (or
@@ -25,9 +31,8 @@ inline constexpr bool runs_scalar_masks = requires { Env::each([](int) { return 
 template <class Mod, class Score, class Env>
 ATTN_INLINE auto call_mod(const Mod& mod, const Score& s, Index<Env> b, Index<Env> h, Index<Env> q,
                           Index<Env> kv) {
-  if constexpr (!is_plain_functor<Mod> &&
-                std::is_invocable_v<const Mod&, Score, Index<Env>, Index<Env>, Index<Env>,
-                                    Index<Env>>) {
+  if constexpr (!is_plain_functor<Mod> && std::is_invocable_v<const Mod&, Score, Index<Env>,
+                                                              Index<Env>, Index<Env>, Index<Env>>) {
     return mod(s, b, h, q, kv);
   } else {
     static_assert(detail::runs_scalars<Env>,

@@ -23,11 +23,11 @@ struct Captured {
   Captured() = default;
   Captured(TensorView<const T, Rank> view, const char* called = "captured tensor")
       : tensor(view), name(called) {}
-  Captured(TensorView<T, Rank> view, const char* called = "captured tensor")
-    requires(!std::same_as<T, const T>)
+  Captured(TensorView<T, Rank> view,
+           const char* called = "captured tensor") requires(!std::same_as<T, const T>)
       : tensor(view), name(called) {}
-  Captured(const Tensor<T, Rank>& owner, const char* called = "captured tensor")
-    requires(!std::same_as<T, bool>)
+  Captured(const Tensor<T, Rank>& owner,
+           const char* called = "captured tensor") requires(!std::same_as<T, bool>)
       : tensor(owner.view()), name(called) {}
   Captured(Tensor<T, Rank>&&, const char* = "") = delete;  // it would dangle
 
@@ -63,9 +63,8 @@ struct Captured {
 };
 
 template <class T>
-inline constexpr bool is_floating_storage =
-    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, half> ||
-    std::is_same_v<T, bfloat16>;
+inline constexpr bool is_floating_storage = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                            std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
 /// The value of one stored entry as the scalar type `Score`.
 template <class Score, class T>

@@ -18,11 +18,14 @@ struct Dual {
   ATTN_INLINE Dual(const T& value) : v(value), d(0) {}
   ATTN_INLINE Dual(const T& value, const T& derivative) : v(value), d(derivative) {}
   template <plain_number S>
-    requires(!std::same_as<S, T>)
-  ATTN_INLINE Dual(S value) : v(static_cast<T>(value)), d(0) {}
+  requires(!std::same_as<S, T>) ATTN_INLINE Dual(S value) : v(static_cast<T>(value)), d(0) {}
 
-  ATTN_INLINE friend Dual operator+(const Dual& a, const Dual& b) { return {T(a.v + b.v), T(a.d + b.d)}; }
-  ATTN_INLINE friend Dual operator-(const Dual& a, const Dual& b) { return {T(a.v - b.v), T(a.d - b.d)}; }
+  ATTN_INLINE friend Dual operator+(const Dual& a, const Dual& b) {
+    return {T(a.v + b.v), T(a.d + b.d)};
+  }
+  ATTN_INLINE friend Dual operator-(const Dual& a, const Dual& b) {
+    return {T(a.v - b.v), T(a.d - b.d)};
+  }
   ATTN_INLINE friend Dual operator*(const Dual& a, const Dual& b) {
     return {T(a.v * b.v), T(a.d * b.v + a.v * b.d)};
   }
@@ -46,13 +49,14 @@ ATTN_INLINE Dual<T> number_select(const C& c, const Dual<T>& a, const Dual<T>& b
   return {T(select(c, a.v, b.v)), T(select(c, a.d, b.d))};
 }
 template <class C, class T, class S>
-  requires std::convertible_to<S, Dual<T>>
-ATTN_INLINE Dual<T> number_select(const C& c, const Dual<T>& a, const S& b) {
+requires std::convertible_to<S, Dual<T>> ATTN_INLINE Dual<T> number_select(const C& c,
+                                                                           const Dual<T>& a,
+                                                                           const S& b) {
   return number_select(c, a, Dual<T>(b));
 }
 template <class C, class T, class S>
-  requires std::convertible_to<S, Dual<T>>
-ATTN_INLINE Dual<T> number_select(const C& c, const S& a, const Dual<T>& b) {
+requires std::convertible_to<S, Dual<T>> ATTN_INLINE Dual<T> number_select(const C& c, const S& a,
+                                                                           const Dual<T>& b) {
   return number_select(c, Dual<T>(a), b);
 }
 

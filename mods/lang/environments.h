@@ -46,9 +46,9 @@ struct CapturedTensor {
   const char* name = "";
 };
 
-/// Differentiates a mod: to the score when the score is seeded, or to the `seeded`-th captured entry
-/// that the mod reads (counting from 0; -1: none). `reads` counts the floating reads of one call.
-/// `Number` is `double` in the reference and `Rounded` in the oracle.
+/// Differentiates a mod: to the score when the score is seeded, or to the `seeded`-th captured
+/// entry that the mod reads (counting from 0; -1: none). `reads` counts the floating reads of one
+/// call. `Number` is `double` in the reference and `Rounded` in the oracle.
 template <class Number>
 struct BasicDualEnv {
   using Int = int;
@@ -56,9 +56,9 @@ struct BasicDualEnv {
   Sizes sizes;
   int seeded = -1;
   int reads = 0;
-  const void* seeded_data = nullptr;   ///< the tensor of the seeded read,
+  const void* seeded_data = nullptr;  ///< the tensor of the seeded read,
   std::array<std::int64_t, 4> seeded_extents{}, seeded_strides{};  ///< its shape, zeros after that
-  std::int64_t seeded_offset = 0;      ///< and the entry's offset in it
+  std::int64_t seeded_offset = 0;                                  ///< and the entry's offset in it
 
   Score to_score(int i) const { return Score(Number(i)); }
   template <int Rank, class T>
@@ -138,7 +138,7 @@ struct RangeEnv {
   }
   /// A plain mask runs on single elements only: of a larger box nothing is known.
   template <class F, class... A>
-    requires std::same_as<bool, std::invoke_result_t<F, std::conditional_t<true, int, A>...>>
+  requires std::same_as<bool, std::invoke_result_t<F, std::conditional_t<true, int, A>...>>
   static Maybe each(F f, const A&... a) {
     if ((Int(a).single() && ...)) return f(static_cast<int>(Int(a).low)...);
     return {true, true};
@@ -170,7 +170,9 @@ struct TraceEnv {
   template <int Rank, class T>
   auto read(const Captured<Rank, T>& c, const int (&)[Rank]) {
     auto& list = is_floating_storage<T> ? tensors : tables;
-    const CapturedTensor tensor{c.tensor.data, dtype_of<T>, sizeof(T),
+    const CapturedTensor tensor{c.tensor.data,
+                                dtype_of<T>,
+                                sizeof(T),
                                 {c.tensor.extents.begin(), c.tensor.extents.end()},
                                 {c.tensor.strides.begin(), c.tensor.strides.end()},
                                 c.name};

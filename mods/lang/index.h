@@ -11,11 +11,11 @@
 namespace attn {
 
 /// The lengths that a mod or mask may ask for. In packed sequences and in decode `sq` and `skv` are
-/// the lengths of the sequence at hand, and `q_start`, `kv_start` where it starts in the packed axis.
+/// those of the sequence at hand, and `q_start`, `kv_start` where it starts in the packed axis.
 struct Sizes {
   int b = 0, hq = 0, hkv = 0, sq = 0, skv = 0;
   int q_start = 0, kv_start = 0;
-  int q_offset = 0;  ///< the index q of row 0: in decode Skv - Sq, so that a step is a row of the whole
+  int q_offset = 0;  ///< the index q of row 0; in decode Skv - Sq: a step is a row of the whole
 };
 
 /// A whole number that knows the environment it lives in: what mods and masks receive as b, h, q

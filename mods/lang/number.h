@@ -152,19 +152,33 @@ struct Abs {
 };
 
 template <class X>
-ATTN_INLINE auto tanh(const X& x) { return apply(Tanh{}, x); }
+ATTN_INLINE auto tanh(const X& x) {
+  return apply(Tanh{}, x);
+}
 template <class X>
-ATTN_INLINE auto sigmoid(const X& x) { return apply(Sigmoid{}, x); }
+ATTN_INLINE auto sigmoid(const X& x) {
+  return apply(Sigmoid{}, x);
+}
 template <class X>
-ATTN_INLINE auto exp(const X& x) { return apply(Exp{}, x); }
+ATTN_INLINE auto exp(const X& x) {
+  return apply(Exp{}, x);
+}
 template <class X>
-ATTN_INLINE auto log(const X& x) { return apply(Log{}, x); }
+ATTN_INLINE auto log(const X& x) {
+  return apply(Log{}, x);
+}
 template <class X>
-ATTN_INLINE auto sin(const X& x) { return apply(Sin{}, x); }
+ATTN_INLINE auto sin(const X& x) {
+  return apply(Sin{}, x);
+}
 template <class X>
-ATTN_INLINE auto cos(const X& x) { return apply(Cos{}, x); }
+ATTN_INLINE auto cos(const X& x) {
+  return apply(Cos{}, x);
+}
 template <class X>
-ATTN_INLINE auto floor(const X& x) { return apply(Floor{}, x); }
+ATTN_INLINE auto floor(const X& x) {
+  return apply(Floor{}, x);
+}
 /// Keeps integers integers.
 template <class X>
 ATTN_INLINE auto abs(const X& x) {

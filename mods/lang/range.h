@@ -103,9 +103,7 @@ struct Range {
     return {std::min(a.low, b.low), std::max(a.high, b.high)};
   }
   template <class F>
-  friend Range number_apply(F f, const Range& x)
-    requires std::floating_point<T>
-  {
+  friend Range number_apply(F f, const Range& x) requires std::floating_point<T> {
     if (x.unknown()) return everything();
     if constexpr (F::monotone) return checked(f(x.low), f(x.high));
     if constexpr (std::is_same_v<F, Abs>) {

@@ -39,8 +39,8 @@ class Rounded {
   double v = 0;
   double e = 0;
   bool ambiguous = false;
-  /// fp32 may have overflowed to -infinity here, as where a mask adds the lowest finite number. Kept
-  /// through additions; anything else that meets it is unbounded.
+  /// fp32 may have overflowed to -infinity here, as where a mask adds the lowest finite number.
+  /// Kept through additions; anything else that meets it is unbounded.
   bool may_be_minus_infinity = false;
 
   Rounded() = default;
@@ -59,8 +59,9 @@ class Rounded {
     return sum(a.v - b.v, a, b, a.may_be_minus_infinity);
   }
   friend Rounded operator*(const Rounded& a, const Rounded& b) {
-    return result(a.v * b.v, product(std::abs(a.v), b.e) + product(std::abs(b.v), a.e) +
-                                 product(a.e, b.e), a, b);
+    return result(a.v * b.v,
+                  product(std::abs(a.v), b.e) + product(std::abs(b.v), a.e) + product(a.e, b.e), a,
+                  b);
   }
   friend Rounded operator/(const Rounded& a, const Rounded& b) {
     const double r = a.v / b.v, least = std::abs(b.v) - b.e;
@@ -68,9 +69,7 @@ class Rounded {
                                    : std::numeric_limits<double>::infinity();
     return result(r, error, a, b);
   }
-  friend Rounded operator-(const Rounded& a) {
-    return {-a.v, unbounded(a).e, a.ambiguous};
-  }
+  friend Rounded operator-(const Rounded& a) { return {-a.v, unbounded(a).e, a.ambiguous}; }
 
   friend Fuzzy operator<(const Rounded& a, const Rounded& b) { return {a.v < b.v, apart(a, b)}; }
   friend Fuzzy operator<=(const Rounded& a, const Rounded& b) { return {a.v <= b.v, apart(a, b)}; }
@@ -91,8 +90,8 @@ class Rounded {
   friend Rounded number_apply(F f, const Rounded& argument) {
     const Rounded x = unbounded(argument);
     const double y = f(x.v);
-    double error = x.e;                      // Abs, Sin, Cos never stretch a distance
-    if constexpr (F::monotone) {             // an unbounded error may be a NaN in fp32, and stays
+    double error = x.e;           // Abs, Sin, Cos never stretch a distance
+    if constexpr (F::monotone) {  // an unbounded error may be a NaN in fp32, and stays
       if (x.e != 0 && !std::isinf(x.e))
         error = at_least_as_large(f(x.v + x.e) - y, y - f(x.v - x.e));
     }
@@ -147,7 +146,8 @@ class Rounded {
   static Rounded with_rounding(Rounded r, double unit, double lost = lost_by_arithmetic) {
     if (!std::isfinite(r.v)) return r;
     const double largest = std::numeric_limits<float>::max();
-    const bool exact = r.e == 0 && (r.v == 0 || (unit == arithmetic && representation_error(r.v) == 0));
+    const bool exact =
+        r.e == 0 && (r.v == 0 || (unit == arithmetic && representation_error(r.v) == 0));
     if (unit > 0 && !exact) r.e += unit * (std::abs(r.v) + r.e) + lost;
     if (r.v + r.e > largest || (r.v > 0 && r.v - r.e < -largest))
       r.e = std::numeric_limits<double>::infinity();

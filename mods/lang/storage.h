@@ -73,10 +73,14 @@ inline constexpr DType dtype_of = std::is_same_v<T, double>  ? DType::f64
 
 constexpr const char* name_of(DType t) {
   switch (t) {
-    case DType::f64: return "fp64";
-    case DType::f32: return "fp32";
-    case DType::f16: return "fp16";
-    case DType::bf16: return "bf16";
+    case DType::f64:
+      return "fp64";
+    case DType::f32:
+      return "fp32";
+    case DType::f16:
+      return "fp16";
+    case DType::bf16:
+      return "bf16";
   }
   return "?";
 }
@@ -84,10 +88,14 @@ constexpr const char* name_of(DType t) {
 /// Half the distance from 1 to the next number: the largest relative error of rounding to `t`.
 constexpr double unit_roundoff(DType t) {
   switch (t) {
-    case DType::f64: return 0x1p-53;
-    case DType::f32: return 0x1p-24;
-    case DType::f16: return 0x1p-11;
-    case DType::bf16: return 0x1p-8;
+    case DType::f64:
+      return 0x1p-53;
+    case DType::f32:
+      return 0x1p-24;
+    case DType::f16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
   }
   return 1;
 }

@@ -20,12 +20,10 @@
 #include "optimized/simt/types.h"
 
 // ATTN_KERNEL           the type of a kernel:  template <...> ATTN_KERNEL name(args)
-// ATTN_LAUNCH_BOUNDS    its threads per block and the least blocks per multiprocessor; stands
-// before
-//                       ATTN_KERNEL
-// ATTN_GRID_CONSTANT    a parameter of a kernel that is not copied to each thread; stands after
-// const ATTN_DEVICE           a function that kernels call ATTN_UNROLL           stands before a
-// loop whose trip count is a constant
+// ATTN_LAUNCH_BOUNDS    its threads a block and least blocks a multiprocessor; before ATTN_KERNEL
+// ATTN_GRID_CONSTANT    a parameter that is not copied to each thread; after const
+// ATTN_DEVICE           a function that kernels call
+// ATTN_UNROLL           before a loop whose trip count is a constant
 #if defined(__CUDACC__)
 #include "optimized/simt/cuda_target.h"
 #elif defined(ATTN_ENGINE_WARP)
