@@ -11,7 +11,7 @@ allowed() {
     mods/* | masks/*) echo '^(mods|masks)/' ;;
     reference/*) echo '^(mods|masks|reference)/' ;;
     optimized/*_test.cc) echo '^(mods|masks|reference|optimized)/' ;;
-    optimized/*) echo '^(mods|masks|optimized)/|^reference/problem' ;;
+    optimized/*) echo '^(mods|masks|optimized)/|^reference/(problem|sequences)\.h' ;;
     fuzz/*) echo '^(mods|masks|reference|optimized|fuzz)/' ;;
     docs/consumer/*) echo '^(mods|masks|reference|optimized)/|^[a-z_]+\.h$' ;;  # a user's project
     docs/*) echo '^(mods|masks|reference|optimized|docs)/' ;;
@@ -62,6 +62,7 @@ wrong masks/a_test.cc "reference/b.h"
 right reference/a.cc "masks/b.h"
 wrong reference/a.cc "optimized/b.h"
 right optimized/a.h "reference/problem.h"
+right optimized/a.cc "reference/sequences.h"
 wrong optimized/a.h "reference/forward.h"
 wrong optimized/a.h <attn/reference/forward.h>
 wrong optimized/simt/a.cu "reference/backward.h"

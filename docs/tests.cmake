@@ -27,6 +27,8 @@ function(attn_test file library)
   target_link_libraries(${target} PRIVATE ${library} GTest::gtest_main)
   if(ARGN)
     attn_engine_flags(${target} ${ARGN})
+  elseif(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(${target} PRIVATE -O1)  # what takes long is in the libraries
   endif()
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   attn_label(labels ${file})
@@ -61,6 +63,64 @@ if(TARGET attnproof)
   add_test(NAME fuzz/tool_test COMMAND fuzz/tool_test.sh $<TARGET_FILE:attnproof>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(fuzz/tool_test PROPERTIES LABELS fuzz TIMEOUT 600)
+endif()
+
+# Scripts that test scripts; 77: what they need is not here.
+foreach(script optimized/cuda_report_test docs/gpu/compare_pytorch_test)
+  add_test(NAME ${script} COMMAND ${script}.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  attn_label(labels ${script}.sh)
+  set_tests_properties(${script} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)
+endforeach()
+
+# What the pages say is true: links and snippets, what the change in a lesson's "Break it" prints, the
+# commands that are shown; the gallery holds every mask and mod; the site is whole and fits a phone.
+function(attn_docs_test name)
+  add_test(NAME docs/${name} COMMAND ${ARGN} COMMAND_EXPAND_LISTS
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(docs/${name} PROPERTIES LABELS docs TIMEOUT 600 SKIP_RETURN_CODE 77)
+endfunction()
+
+if(NOT Python3_Interpreter_FOUND)
+  message(STATUS "attnproof: NOT TESTED: the pages of docs/, as there is no Python 3 here")
+else()
+  attn_docs_test(pages ${Python3_EXECUTABLE} docs/check_pages.py)
+
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+  get_target_property(includes Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+  list(TRANSFORM includes PREPEND -isystem)
+  set(compile ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -O0 -Wno-error ${includes}
+      -DATTN_ENGINE_WARP -ffp-contract=off -Wno-psabi
+      $<TARGET_FILE:attn_kernels> $<TARGET_FILE:attn_core> $<TARGET_FILE:Boost::context>
+      $<TARGET_FILE:GTest::gtest_main> $<TARGET_FILE:GTest::gtest> -pthread)
+  file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/docs docs/lessons/*.md)
+  foreach(page IN LISTS pages)
+    string(REGEX REPLACE "\\.md$" "_break_it" name ${page})
+    attn_docs_test(${name} ${Python3_EXECUTABLE} docs/break_it.py docs/${page} -- ${compile})
+  endforeach()
+
+  if(TARGET attnproof)
+    attn_docs_test(commands ${Python3_EXECUTABLE} docs/commands_test.py $<TARGET_FILE:attnproof>)
+    attn_docs_test(scripts docs/scripts/scripts_test.sh $<TARGET_FILE:attnproof>
+                   ${PROJECT_BINARY_DIR}/scripts_environment)
+    attn_docs_test(scripts_faults_slow docs/scripts/scripts_test.sh $<TARGET_FILE:attnproof>
+                   ${PROJECT_BINARY_DIR}/scripts_environment faults)
+    set_tests_properties(docs/scripts_faults_slow PROPERTIES LABELS "docs;slow" DEPENDS docs/scripts)
+    add_executable(docs_registered_names docs/registered_names.cc)
+    target_link_libraries(docs_registered_names PRIVATE attn_core)
+    attn_docs_test(gallery ${Python3_EXECUTABLE} docs/gallery.py --check $<TARGET_FILE:attnproof>
+                   $<TARGET_FILE:docs_registered_names>)
+  endif()
+  if(ATTN_HAS_SITE)
+    attn_site(make_site ${PROJECT_BINARY_DIR}/site_test NO)
+    attn_docs_test(site ${make_site})
+    attn_docs_test(site_in_a_browser ${Python3_EXECUTABLE} docs/browser_check.py
+                   ${PROJECT_BINARY_DIR}/site_test)
+    set_tests_properties(docs/site PROPERTIES FIXTURES_SETUP site)
+    set_tests_properties(docs/site_in_a_browser PROPERTIES FIXTURES_REQUIRED site)
+  else()
+    attn_docs_test(site bash -c
+                   "echo 'NOT TESTED: the site was not made, as there is no tool or no Doxygen' && exit 77")
+  endif()
 endif()
 
 # A *_fails.cc must not compile, for the reason that its first line names.

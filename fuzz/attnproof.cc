@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "fuzz/commands.h"
+#include "fuzz/gpu_check.h"
 
 namespace {
 
@@ -40,6 +41,50 @@ void add_show_commands(CLI::App& app, attn::fuzz::ShowArguments& show) {
   }
 }
 
+void add_gpu_check_options(CLI::App& app, attn::fuzz::GpuCheckArguments& gpu) {
+  app.add_option("--seconds", gpu.seconds, "for everything (default 320)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--cases", gpu.cases, "random ones, at most, for each implementation")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", gpu.seed, "the same seed draws the same cases");
+  app.add_option("--jobs", gpu.jobs, "threads that compute bounds (default: one a core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--json", gpu.json, "the result (default gpu-check.json)");
+  app.add_option("--replay", gpu.replay, "run this case alone: the line of a report");
+}
+
+/// `emit` and `check`: problems for other programs, in files.
+void add_emit_options(CLI::App& app, attn::fuzz::EmitArguments& emit) {
+  app.add_option("folder", emit.directory, "where the files go: empty, or not there yet")
+      ->required();
+  app.add_option("--cases", emit.cases, "how many (default 100)")->check(CLI::Range(1, 100000));
+  app.add_option("--seed", emit.seed, "the same seed draws the same cases");
+  app.add_option("--impl", emit.implementations,
+                 "rows of 'attnproof impls' whose problems are drawn (default: flash_forward, "
+                 "flash_backward and flash_forward_fp32)")
+      ->allow_extra_args(false);
+  app.add_option("--dtype", emit.dtype, "fp16, bf16 or fp32 (default: all)");
+  app.add_flag("--all-mods", emit.all_mods, "score mods too that do more than add to the score");
+}
+
+void add_check_options(CLI::App& app, attn::fuzz::CheckArguments& check) {
+  app.add_option("path", check.path,
+                 "a folder of 'attnproof emit' with what a program wrote, one of its cases, or a "
+                 "file of tensors dumped from a run: q, k, v, o ...")
+      ->required();
+  app.add_option("--rounds", check.rounds, "what it may round: flash (default), fp32, tf32, eager");
+  app.add_flag("--no-lse", check.no_lse, "the program gives no LSE");
+  attn::fuzz::FileDescription& d = check.description;
+  app.add_option("--mask", d.mask, "of dumped tensors: a name of 'show list', or an expression");
+  app.add_option("--mod", d.mod, "of dumped tensors: the same for the score mod");
+  app.add_option("--param", d.parameters, "a parameter of these names, such as width=8")
+      ->allow_extra_args(false);
+  app.add_option("--table", d.tables, "a table that the file lacks, such as 'slope[Hq]=alibi'")
+      ->allow_extra_args(false);
+  app.add_option("--scale", d.scale, "of the scores (default 1/sqrt(D))");
+  app.add_option("--json", check.json, "write the result to this file");
+}
+
 int run(int argc, char** argv) {
   using namespace attn::fuzz;
   CLI::App app{"Attention kernels checked against what they should compute, on any CPU."};
@@ -54,9 +99,10 @@ int run(int argc, char** argv) {
   fuzz_command_line->add_option("--seed", fuzz.seed, "the same seed draws the same cases");
   fuzz_command_line->add_option("--jobs", fuzz.jobs, "threads (default: one a core)")
       ->check(CLI::Range(1, 1024));
-  fuzz_command_line->add_option("--impl", fuzz.implementation, "a row of 'attnproof impls'");
+  fuzz_command_line->add_option("--impl", fuzz.implementation,
+                                "rows of 'attnproof impls', separated by commas (default: all)");
   fuzz_command_line->add_option("--engine", fuzz.engine, "warp (fast) or thread");
-  fuzz_command_line->add_option("--dtype", fuzz.dtype, "fp16 or bf16 (default: both)");
+  fuzz_command_line->add_option("--dtype", fuzz.dtype, "fp16, bf16 or fp32 (default: all)");
   fuzz_command_line->add_option("--mod", fuzz.mod,
                                 "a score mod, such as 'score + slope[h]*(kv - q)'");
   fuzz_command_line->add_option("--mask", fuzz.mask,
@@ -67,6 +113,8 @@ int run(int argc, char** argv) {
                    "'doc[Skv]=documents(40)' or 'slope[Hq]=FILE'")
       ->allow_extra_args(false);
   fuzz_command_line->add_option("--shape", fuzz.shape, "lengths to keep, such as 'Sq64 Skv65 D64'");
+  fuzz_command_line->add_flag("--repeat", fuzz.repeat,
+                              "run every case twice, in two orders (default: one in 16)");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
 
   ReplayArguments replay;
@@ -74,6 +122,7 @@ int run(int argc, char** argv) {
   replay_command_line->add_option("case", replay.line, "the line of a report")->required();
   replay_command_line->add_option("--engine", replay.engine, "warp (fast) or thread");
   replay_command_line->add_option("--planted", replay.planted, "commit this known fault");
+  replay_command_line->add_flag("--repeat", replay.repeat, "run it twice and compare the bits");
 
   FaultsArguments faults;
   CLI::App* faults_command_line =
@@ -93,21 +142,41 @@ int run(int argc, char** argv) {
   CLI::App* show_command_line = app.add_subcommand("show", "look at a mask or a score mod");
   add_show_commands(*show_command_line, show);
 
+  GpuCheckArguments gpu;
+  CLI::App* gpu_command_line =
+      app.add_subcommand("gpu-check", "check the kernels on this machine's GPU, and time them");
+  add_gpu_check_options(*gpu_command_line, gpu);
+
+  EmitArguments emit;
+  CLI::App* emit_command_line =
+      app.add_subcommand("emit", "write cases as files, for any other program to solve");
+  add_emit_options(*emit_command_line, emit);
+
+  CheckArguments check;
+  CLI::App* check_command_line =
+      app.add_subcommand("check", "judge what another program wrote, or tensors of a run");
+  add_check_options(*check_command_line, check);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const bool unknown = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    complain(unknown
-                 ? fmt::format("'{}', expected one of fuzz, replay, faults, impls, show", argv[1])
-                 : error.what());
+    complain(unknown ? fmt::format(
+                           "'{}', expected one of fuzz, replay, faults, impls, show, emit, check, "
+                           "gpu-check",
+                           argv[1])
+                     : error.what());
     return bad_usage;
   }
   if (*fuzz_command_line) return fuzz_command(fuzz);
   if (*replay_command_line) return replay_command(replay);
   if (*faults_command_line) return faults_command(faults);
   if (*show_command_line) return show_command(show);
+  if (*emit_command_line) return emit_command(emit);
+  if (*check_command_line) return check_command(check);
+  if (*gpu_command_line) return gpu_check_command(gpu);
   return implementations_command(implementations_json);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fuzz/generate.h"
 #include "fuzz/run.h"
@@ -36,8 +37,10 @@ struct CampaignResult {
   double seconds = 0;
   Coverage coverage;
   std::optional<Failure> failure;  ///< the first one; the campaign ends there
-  /// The first case that was refused: where the user fixed the mod or the tables, bad usage.
+  /// The first case that was refused, of plain tensors (not packed, no cache) if there is one:
+  /// where the user fixed the mod or the tables, that is bad usage.
   std::string refused, refused_case;
+  bool refused_is_plain = false;
 
   double cases_per_second() const { return seconds > 0 ? static_cast<double>(cases) / seconds : 0; }
 };
@@ -54,6 +57,10 @@ CampaignResult run_campaign(const CampaignOptions& options,
 /// Stops looking after `most_seconds`.
 Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verdict& verdict,
             double most_seconds = 60);
+
+/// The planted faults that a case can show: all but M32, an offset that overflows 32 bits, which
+/// takes rows 2^31 elements apart; optimized/far_strides_test.cc finds that one.
+std::vector<PlantedFaultInfo> hunted_faults();
 
 /// Adds one case to the coverage.
 void count(Coverage& coverage, const Case& c, const Verdict& verdict);

@@ -63,10 +63,10 @@ TEST(Campaign, CaseNumberNIsTheSameWhateverRanBefore) {
 
 TEST(Campaign, CountsWhatTheUserMayNotAsk) {
   CampaignOptions o = of(32);
-  o.fixed.d = 129;
+  o.fixed.d = 1000;
   const CampaignResult r = run_campaign(o);
   EXPECT_EQ(r.outcomes.at(Outcome::refused), 32u);
-  EXPECT_NE(r.refused.find("129"), std::string::npos) << r.refused;
+  EXPECT_NE(r.refused.find("1000"), std::string::npos) << r.refused;
   EXPECT_FALSE(r.failure);
 }
 
@@ -86,8 +86,9 @@ TEST(Campaign, AModThatYieldsNanIsFoundAndShrunk) {
 
 class PlantedFaults : public testing::TestWithParam<PlantedFaultInfo> {};
 
-/// Ten times the cases that the slowest one needed when this was written.
-constexpr std::uint64_t most_cases = 50;
+/// Ten times the cases that the slowest one needed when this was written. Most faults show in a few
+/// of the implementations only.
+constexpr std::uint64_t most_cases = 2000;
 
 TEST_P(PlantedFaults, IsFoundWhereTheShippedKernelIsClean) {
   CampaignOptions o = of(most_cases);
@@ -101,11 +102,12 @@ TEST_P(PlantedFaults, IsFoundWhereTheShippedKernelIsClean) {
   EXPECT_EQ(r.failure->verdict.target, "warp_planted");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedFaults, testing::ValuesIn(planted_faults),
+INSTANTIATE_TEST_SUITE_P(All, PlantedFaults, testing::ValuesIn(hunted_faults()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 Case shrunk(PlantedFault fault) {
   CampaignOptions o = of(500);
+  o.fixed.implementations = {"flash_forward"};
   o.run.planted = fault;
   o.shrink_seconds = 120;
   const CampaignResult r = run_campaign(o);
@@ -137,22 +139,20 @@ TEST(Shrink, AWrongTileCountNeedsASecondTile) {
   EXPECT_EQ(to_text(c.mask), "true");
 }
 
-/// The build that can commit faults is the shipped kernel while it commits none.
+/// The build that can commit faults is the shipped kernel while it commits none: here it is asked
+/// for one of the other pass.
 TEST(PlantedBuild, WithNoFaultGivesTheShippedBits) {
-  for (int i = 0; i < 40; ++i) {
-    Case c = drawn_case({}, 62, i).value();
-    c.sq = std::min(c.sq, 70);
-    RunOptions planted;
-    planted.random_schedule = false;
-    const RawOutputs shipped = run_raw(c, planted);
-    // M30 takes the batch stride for a row's: with one batch it changes nothing
-    c.b = std::min(c.b, 1);
-    const RawOutputs one = run_raw(c, planted);
-    planted.planted = PlantedFault::M30;
-    const RawOutputs other = run_raw(c, planted);
+  for (int i = 0; i < 80; ++i) {
+    const Case c = drawn_case({}, 62, i).value();
+    RunOptions options;
+    options.random_schedule = false;
+    const RawOutputs shipped = run_raw(c, options);
+    const bool forward = implementation_named(c.implementation).pass == Pass::forward;
+    options.planted = forward ? PlantedFault::M35 : PlantedFault::M06;
+    const RawOutputs other = run_raw(c, options);
     ASSERT_EQ(shipped.target, "warp");
     ASSERT_EQ(other.target, "warp_planted");
-    ASSERT_TRUE(one == other) << to_text(c);
+    ASSERT_TRUE(shipped == other) << to_text(c);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "fuzz/text.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
@@ -15,9 +16,10 @@ constexpr std::string_view version = "v1";
 constexpr int largest_length = 1 << 20;
 
 constexpr const char* fill_names[] = {
-    "gaussian",       "large",    "ties",       "cancelling", "very_negative", "very_positive",
-    "large_products", "outlier",  "denormal",   "rising",     "small_ints",    "marker_v",
-    "offsets",        "nan_keys", "exact_code", "exact_rank", "exact_count",   "exact_powers"};
+    "gaussian",      "large",          "ties",         "cancelling", "very_negative",
+    "very_positive", "large_products", "outlier",      "denormal",   "rising",
+    "small_ints",    "marker_v",       "offsets",      "nan_keys",   "exact_code",
+    "exact_rank",    "exact_count",    "exact_powers", "exact_pairs"};
 static_assert(std::size(fill_names) == fill_count);
 constexpr const char* layout_names[] = {"bhsd",  "bshd",      "padded", "unaligned",
                                         "fused", "shared_kv", "spread"};
@@ -32,12 +34,6 @@ struct Length {
 constexpr Length lengths[] = {{"B", &Case::b, 0},   {"Hq", &Case::hq, 0},   {"Hkv", &Case::hkv, 0},
                               {"Sq", &Case::sq, 0}, {"Skv", &Case::skv, 0}, {"D", &Case::d, 1},
                               {"Dv", &Case::dv, 0}};
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 template <class T>
 T number(std::string_view text, std::string_view what) {
@@ -96,6 +92,105 @@ void parse_lengths(std::string_view section, Case& c) {
         fmt::format("case: '{}' after the dtype, expected ';'", trim(section)));
 }
 
+int whole(std::string_view text, std::string_view what, int least) {
+  const int value = number<int>(text, what);
+  if (value < least || value > largest_length)
+    throw std::invalid_argument(
+        fmt::format("case: {} is {}, expected {} to {}", what, text, least, largest_length));
+  return value;
+}
+
+/// `3,0,17`.
+std::vector<int> whole_numbers(std::string_view text, std::string_view what) {
+  std::vector<int> values;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    values.push_back(whole(trim(text.substr(at, end - at)), what, 0));
+    at = end + 1;
+  }
+  return values;
+}
+
+bool switched_on(std::string_view text, std::string_view what) {
+  constexpr const char* states[] = {"off", "on"};
+  return named<int>(text, states, what) == 1;
+}
+
+double scale_of(std::string_view text) {
+  const double scale = number<double>(text, "scale");
+  if (!std::isfinite(scale))
+    throw std::invalid_argument(fmt::format("case: scale is {}, expected a finite number", text));
+  return scale;
+}
+
+double dropout_of(std::string_view text) {
+  const double p = number<double>(text, "dropout");
+  if (!(p >= 0 && p < 1))
+    throw std::invalid_argument(
+        fmt::format("case: dropout is {}, expected a probability from 0 to below 1", text));
+  return p;
+}
+
+/// `64x48`.
+BlockSize blocks_of(std::string_view text) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string_view::npos)
+    throw std::invalid_argument(
+        fmt::format("case: blocks is '{}', expected rows x keys, such as 64x48", text));
+  return {whole(text.substr(0, cross), "blocks", 1), whole(text.substr(cross + 1), "blocks", 1)};
+}
+
+/// A case whose expressions are not parsed yet: the tables that they read may follow them.
+struct Draft {
+  Case c;
+  std::string mod = "score", mask = "true";
+};
+
+/// The parts after the first section, by their keys.
+struct Part {
+  std::string_view key;
+  void (*set)(Draft&, std::string_view value);
+};
+constexpr Part parts[] = {
+    {"mod", [](Draft& d, std::string_view v) { d.mod = v; }},
+    {"mask", [](Draft& d, std::string_view v) { d.mask = v; }},
+    {"table", [](Draft& d, std::string_view v) { d.c.tables.push_back(parse_table_spec(v)); }},
+    {"scale", [](Draft& d, std::string_view v) { d.c.scale = scale_of(v); }},
+    {"qlens", [](Draft& d, std::string_view v) { d.c.query_lengths = whole_numbers(v, "qlens"); }},
+    {"kvlens", [](Draft& d, std::string_view v) { d.c.key_lengths = whole_numbers(v, "kvlens"); }},
+    {"page", [](Draft& d, std::string_view v) { d.c.page_size = whole(v, "page", 1); }},
+    {"splits", [](Draft& d, std::string_view v) { d.c.splits = whole(v, "splits", 0); }},
+    {"blocks", [](Draft& d, std::string_view v) { d.c.blocks = blocks_of(v); }},
+    {"sink", [](Draft& d, std::string_view v) { d.c.sink = switched_on(v, "sink"); }},
+    {"dropout", [](Draft& d, std::string_view v) { d.c.dropout = dropout_of(v); }},
+    {"dlse", [](Draft& d, std::string_view v) { d.c.d_lse = switched_on(v, "dlse"); }},
+    {"rowmax", [](Draft& d, std::string_view v) { d.c.row_max = switched_on(v, "rowmax"); }},
+    {"layout",
+     [](Draft& d, std::string_view v) { d.c.layout = named<Layout>(v, layout_names, "layout"); }},
+    {"tile",
+     [](Draft& d, std::string_view v) {
+       constexpr const char* tiles[] = {"production", "small"};
+       d.c.small_tile = named<int>(v, tiles, "tile") == 1;
+     }},
+    {"fill", [](Draft& d, std::string_view v) { d.c.fill = named<Fill>(v, fill_names, "fill"); }},
+    {"seed", [](Draft& d, std::string_view v) { d.c.seed = number<std::uint64_t>(v, "seed"); }},
+    {"impl", [](Draft& d, std::string_view v) { d.c.implementation = v; }},
+};
+
+void set_part(Draft& draft, std::string_view section) {
+  const std::size_t colon = section.find(':');
+  const std::string_view key = trim(section.substr(0, colon));
+  const std::string_view value =
+      colon == std::string_view::npos ? std::string_view{} : trim(section.substr(colon + 1));
+  std::string known;
+  for (const Part& part : parts) {
+    if (part.key == key) return part.set(draft, value);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", part.key);
+  }
+  throw std::invalid_argument(
+      fmt::format("case: '{}', expected one of {}, each with ':'", key, known));
+}
+
 }  // namespace
 
 const char* name_of(Fill fill) { return fill_names[static_cast<int>(fill)]; }
@@ -122,62 +217,41 @@ std::string to_text(const Case& c) {
   for (const Length& length : lengths) text += fmt::format(" {}{}", length.name, c.*length.value);
   text += fmt::format(" {}; mod: {}; mask: {}", name_of(c.dtype), to_text(c.mod), to_text(c.mask));
   for (const TableSpec& table : c.tables) text += "; table: " + to_text(table);
-  if (c.scale) text += fmt::format("; scale: {}", *c.scale);
-  if (c.layout != Layout::bhsd) text += fmt::format("; layout: {}", name_of(c.layout));
-  if (!c.small_tile) text += "; tile: production";
+  const auto add = [&text](const char* key, const auto& value) {
+    text += fmt::format("; {}: {}", key, value);
+  };
+  if (c.scale) add("scale", *c.scale);
+  if (!c.query_lengths.empty()) add("qlens", fmt::format("{}", fmt::join(c.query_lengths, ",")));
+  if (!c.key_lengths.empty()) add("kvlens", fmt::format("{}", fmt::join(c.key_lengths, ",")));
+  if (c.page_size) add("page", c.page_size);
+  if (c.splits) add("splits", c.splits);
+  if (c.blocks) add("blocks", fmt::format("{}x{}", c.blocks->q, c.blocks->kv));
+  if (c.sink) add("sink", "on");
+  if (c.dropout != 0) add("dropout", c.dropout);
+  if (c.d_lse) add("dlse", "on");
+  if (c.row_max) add("rowmax", "on");
+  if (c.layout != Layout::bhsd) add("layout", name_of(c.layout));
+  if (!c.small_tile) add("tile", "production");
   return text +
          fmt::format("; fill: {}; seed: {}; impl: {}", name_of(c.fill), c.seed, c.implementation);
 }
 
 Case parse_case(std::string_view text) {
-  Case c;
-  std::string mod = "score", mask = "true";
+  Draft draft;
   bool first = true;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(';', at), text.size());
     const std::string_view section = trim(text.substr(at, end - at));
     at = end + 1;
-    if (first) {
-      parse_lengths(section, c);
-      first = false;
-      continue;
-    }
-    if (section.empty()) continue;
-    const std::size_t colon = section.find(':');
-    const std::string_view key = trim(section.substr(0, colon));
-    const std::string_view value =
-        colon == std::string_view::npos ? std::string_view{} : trim(section.substr(colon + 1));
-    if (key == "mod") {
-      mod = value;
-    } else if (key == "mask") {
-      mask = value;
-    } else if (key == "table") {
-      c.tables.push_back(parse_table_spec(value));
-    } else if (key == "scale") {
-      c.scale = number<double>(value, key);
-      if (!std::isfinite(*c.scale))
-        throw std::invalid_argument(
-            fmt::format("case: scale is {}, expected a finite number", value));
-    } else if (key == "layout") {
-      c.layout = named<Layout>(value, layout_names, key);
-    } else if (key == "tile") {
-      constexpr const char* tiles[] = {"production", "small"};
-      c.small_tile = named<int>(value, tiles, key) == 1;
-    } else if (key == "fill") {
-      c.fill = named<Fill>(value, fill_names, key);
-    } else if (key == "seed") {
-      c.seed = number<std::uint64_t>(value, key);
-    } else if (key == "impl") {
-      c.implementation = value;
-    } else {
-      throw std::invalid_argument(
-          fmt::format("case: '{}', expected one of mod, mask, table, scale, layout, tile, fill, "
-                      "seed, impl, each with ':'",
-                      key));
-    }
+    if (first)
+      parse_lengths(section, draft.c);
+    else if (!section.empty())
+      set_part(draft, section);
+    first = false;
   }
-  c.mod = expression("mod", [&] { return parse_mod(mod, c.declarations()); });
-  c.mask = expression("mask", [&] { return parse_mask(mask, c.declarations()); });
+  Case& c = draft.c;
+  c.mod = expression("mod", [&] { return parse_mod(draft.mod, c.declarations()); });
+  c.mask = expression("mask", [&] { return parse_mask(draft.mask, c.declarations()); });
   return c;
 }
 

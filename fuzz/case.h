@@ -34,8 +34,9 @@ enum class Fill {
   exact_rank,      ///< keys ranked, the best attended one scores 0: what is masked scores higher
   exact_count,     ///< Q = 0: LSE is the log of the number of keys
   exact_powers,    ///< scores -t log 2: every weight a power of two
+  exact_pairs,     ///< exact_code where two keys share a code: both win, with 1/2 each
 };
-inline constexpr int fill_count = static_cast<int>(Fill::exact_powers) + 1;
+inline constexpr int fill_count = static_cast<int>(Fill::exact_pairs) + 1;
 const char* name_of(Fill fill);
 
 /// How the tensors lie in memory. What the views do not own is poisoned.
@@ -51,6 +52,12 @@ enum class Layout {
 inline constexpr int layout_count = static_cast<int>(Layout::spread) + 1;
 const char* name_of(Layout layout);
 
+/// Rows and keys of one block of a block mask.
+struct BlockSize {
+  int q = 0, kv = 0;
+  bool operator==(const BlockSize&) const = default;
+};
+
 /// One attention problem, complete: a few numbers and two expressions from which every bit of the
 /// inputs follows. Its text is one line that people can read and edit, and `attnproof replay` runs.
 struct Case {
@@ -63,7 +70,18 @@ struct Case {
   Fill fill = Fill::gaussian;
   std::uint64_t seed = 0;
   std::string implementation = "flash_forward";
-  bool small_tile = true;  ///< the 64 x 32 tile; else the one that production uses
+  bool small_tile = true;  ///< the small tile of the implementation; else the production one
+
+  /// Packed: B sequences, none longer than Sq and Skv. Caches: how much of each one's Skv slots is
+  /// filled. Empty: Sq, Skv.
+  std::vector<int> query_lengths, key_lengths;
+  int page_size = 0;                ///< paged: slots of a page; 0: there are no pages
+  int splits = 0;                   ///< decode: parts of the keys; 0: the kernel chooses
+  std::optional<BlockSize> blocks;  ///< block-sparse
+  bool sink = false;                ///< one logit a query head; the seed tells which
+  double dropout = 0;               ///< probability
+  bool d_lse = false;               ///< backward: LSE has an incoming gradient too
+  bool row_max = false;             ///< forward: the row maxima are wanted too
 
   Case();
   Sizes sizes() const { return {b, hq, hkv, sq, skv, 0, 0}; }
@@ -71,7 +89,11 @@ struct Case {
 };
 
 /// `v1 B1 Hq2 Hkv1 Sq64 Skv65 D8 Dv8 bf16; mod: score; mask: kv <= q; fill: gaussian; seed: 7; ...`
-/// Parts that have their default are left out, except mod, mask, fill, seed and impl.
+/// Parts that have their default are left out, except mod, mask, fill, seed and impl. Optional:
+///
+///   table: slope[Hq]=alibi   scale: 0.125       layout: fused      tile: production
+///   qlens: 3,0,17            kvlens: 3,0,17     page: 16           splits: 3
+///   blocks: 64x48            sink: on           dropout: 0.25      dlse: on     rowmax: on
 std::string to_text(const Case& c);
 /// @throws std::invalid_argument naming the part that is wrong and what was expected.
 Case parse_case(std::string_view text);

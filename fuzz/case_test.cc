@@ -27,6 +27,16 @@ TEST(CaseText, IsReadBackAsWritten) {
     EXPECT_EQ(again.fill, c.fill);
     EXPECT_EQ(again.seed, c.seed);
     EXPECT_EQ(again.dtype, c.dtype);
+    EXPECT_EQ(again.implementation, c.implementation);
+    EXPECT_EQ(again.query_lengths, c.query_lengths) << text;
+    EXPECT_EQ(again.key_lengths, c.key_lengths) << text;
+    EXPECT_EQ(again.page_size, c.page_size) << text;
+    EXPECT_EQ(again.splits, c.splits) << text;
+    EXPECT_EQ(again.blocks, c.blocks) << text;
+    EXPECT_EQ(again.sink, c.sink) << text;
+    EXPECT_EQ(again.dropout, c.dropout) << text;  // every bit of it
+    EXPECT_EQ(again.d_lse, c.d_lse) << text;
+    EXPECT_EQ(again.row_max, c.row_max) << text;
   }
 }
 
@@ -46,6 +56,29 @@ TEST(CaseText, LeavesDefaultsOut) {
             "v1 B2 Hq4 Hkv2 Sq3 Skv5 D7 Dv9 fp16; mod: score; mask: true; table: slope[Hq]=alibi; "
             "scale: -0.5; layout: fused; tile: production; fill: gaussian; "
             "seed: 18446744073709551615; impl: flash_forward");
+}
+
+/// What only some implementations take; whether it fits is asked when the case is run.
+TEST(CaseText, HasPartsForEveryKindOfImplementation) {
+  const std::string text =
+      "v1 B3 Hq1 Hkv1 Sq4 Skv17 D8 Dv8 bf16; mod: score; mask: true; qlens: 1,0,4; "
+      "kvlens: 3,0,17; page: 16; splits: 3; blocks: 64x48; sink: on; dropout: 0.25; dlse: on; "
+      "rowmax: on; fill: gaussian; seed: 0; impl: flash_forward";
+  const Case c = parse_case(text);
+  EXPECT_EQ(c.query_lengths, (std::vector<int>{1, 0, 4}));
+  EXPECT_EQ(c.key_lengths, (std::vector<int>{3, 0, 17}));
+  EXPECT_EQ(c.page_size, 16);
+  EXPECT_EQ(c.splits, 3);
+  EXPECT_EQ(c.blocks, (BlockSize{64, 48}));
+  EXPECT_TRUE(c.sink && c.d_lse && c.row_max);
+  EXPECT_EQ(c.dropout, 0.25);
+  EXPECT_EQ(to_text(c), text);
+  const Case plain = parse_case(
+      "v1 B1 Hq1 Hkv1 Sq4 Skv17 D8 Dv8 bf16; kvlens: 5 ; sink: off; dlse: off; rowmax: off; "
+      "splits: 0; dropout: 0");
+  EXPECT_EQ(plain.key_lengths, std::vector<int>{5});
+  EXPECT_FALSE(plain.sink || plain.d_lse || plain.row_max);
+  EXPECT_EQ(to_text(plain).find("sink"), std::string::npos);
 }
 
 TEST(CaseText, PartsMayComeInAnyOrderAndBeLeftOut) {
@@ -108,6 +141,22 @@ TEST(CaseText, NamesThePartThatIsWrong) {
       {good + "; scale: nan", "scale is nan"},
       {good + "; layout: diagonal", "layout is 'diagonal'"},
       {good + "; tile: huge", "tile is 'huge'"},
+      {good + "; qlens: 1,,2", "qlens is ''"},
+      {good + "; qlens: 1,x", "qlens is 'x'"},
+      {good + "; kvlens: 1,-2", "kvlens is -2"},
+      {good + "; kvlens:", "kvlens is ''"},
+      {good + "; page: 0", "page is 0"},
+      {good + "; page: big", "page is 'big'"},
+      {good + "; splits: -1", "splits is -1"},
+      {good + "; blocks: 64", "blocks is '64'"},
+      {good + "; blocks: 64x", "blocks is ''"},
+      {good + "; blocks: 0x8", "blocks is 0"},
+      {good + "; sink: yes", "sink is 'yes', expected one of off, on"},
+      {good + "; dropout: 1", "dropout is 1"},
+      {good + "; dropout: -0.1", "dropout is -0.1"},
+      {good + "; dropout: nan", "dropout is nan"},
+      {good + "; dlse: 1", "dlse is '1'"},
+      {good + "; rowmax: 1", "rowmax is '1'"},
       {good + "; fill: zeros", "fill is 'zeros'"},
       {good + "; seed: -1", "seed is '-1'"},
       {good + "; seed: 18446744073709551616", "seed"},

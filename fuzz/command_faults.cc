@@ -45,7 +45,7 @@ int faults_command(const FaultsArguments& a) {
   double seconds = 0;
   std::uint64_t slowest = 0;
   std::size_t found = 0;
-  for (const PlantedFaultInfo& fault : planted_faults) {
+  for (const PlantedFaultInfo& fault : hunted_faults()) {
     const Hunt h = hunt(fault, a);
     fmt::print("{:<5} {:<8} {:>5} cases {:>6.2f} s  seen in {:<13} {}\n", h.fault.name,
                h.found ? "found" : "SURVIVED", h.cases, h.seconds, h.found ? h.how : "-",

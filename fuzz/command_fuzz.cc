@@ -7,6 +7,7 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
+#include "fuzz/text.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
@@ -41,18 +42,21 @@ void fix_shape(const std::string& text, Fixed& fixed) {
           "--shape: '{}', expected words such as B2 Hq4 Hkv2 Sq64 Skv65 D64 Dv64", word));
   }
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
-  if (fixed.hq &&
-      (fixed.hkv ? *fixed.hkv == 0 ? *fixed.hq != 0 : *fixed.hq % *fixed.hkv != 0 : false))
-    throw std::invalid_argument(
-        fmt::format("--shape: Hq{} Hkv{}, expected Hq a multiple of Hkv", *fixed.hq, *fixed.hkv));
+}
+
+/// `a,b`: rows of the table; all of them where the text is empty or `all`.
+std::vector<std::string> implementations_of(const std::string& text) {
+  std::vector<std::string> names;
+  if (text.empty() || text == "all") return names;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');)
+    names.emplace_back(implementation_named(trim(name)).name);
+  return names;
 }
 
 Fixed fixed_by(const FuzzArguments& a) {
   Fixed fixed;
-  if (!a.implementation.empty()) {
-    implementation_named(a.implementation);
-    fixed.implementation = a.implementation;
-  }
+  fixed.implementations = implementations_of(a.implementation);
   if (!a.dtype.empty()) fixed.dtype = parse_dtype(a.dtype);
   Case declares;
   for (const std::string& t : a.tables) {
@@ -121,9 +125,11 @@ nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a) {
   j["cases_per_second"] = r.cases_per_second();
   j["seconds"] = r.seconds;
   j["seed"] = a.seed;
-  const std::string name = a.implementation.empty() ? "flash_forward" : a.implementation;
-  j["implementations"] = {
-      {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", r.cases}}};
+  j["implementations"] = nlohmann::json::array();
+  if (const auto found = r.coverage.find("implementation"); found != r.coverage.end())
+    for (const auto& [name, cases] : found->second)
+      j["implementations"].push_back(
+          {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", cases}});
   j["coverage"] = r.coverage;
   if (r.failure)
     j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
@@ -143,6 +149,7 @@ int fuzz_command(const FuzzArguments& a) {
   options.jobs = jobs_or_cores(a.jobs);
   options.fixed = fixed_by(a);
   options.run.engine = parse_engine(a.engine);
+  options.run.repeat = a.repeat;
   if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
 
   if (const int status = replay_corpus(options.run)) return status;
@@ -152,7 +159,8 @@ int fuzz_command(const FuzzArguments& a) {
       run_campaign(options, [&](const CampaignResult& so_far) { print_progress(so_far, limits); });
   if (isatty(2)) fmt::print(stderr, "\n");
   const bool user_given = options.fixed.mod || options.fixed.mask || !a.shape.empty();
-  if (user_given && !r.refused.empty())
+  const bool all_refused = count_of(r, Outcome::refused) == r.cases;
+  if (user_given && !r.refused.empty() && (r.refused_is_plain || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);

@@ -29,6 +29,7 @@ void write_file(const std::string& path, const std::string& text) {
 int replay_command(const ReplayArguments& a) {
   RunOptions options;
   options.engine = parse_engine(a.engine);
+  options.repeat = a.repeat;
   if (!a.planted.empty()) {
     const auto known = std::find_if(planted_faults.begin(), planted_faults.end(),
                                     [&](const auto& f) { return f.name == a.planted; });
@@ -51,8 +52,10 @@ int replay_command(const ReplayArguments& a) {
 int implementations_command(const std::string& json) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Implementation& i : implementations()) {
-    fmt::print("{:<14} {}\n", i.name, i.what);
-    fmt::print("{:<14} tiles {}; {}; engines warp, thread\n", "", i.tiles,
+    const std::string tiles =
+        fmt::format("{}x{}, small {}x{}", i.production.q, i.production.kv, i.small.q, i.small.kv);
+    fmt::print("{:<21} {}\n", i.name, i.what);
+    fmt::print("{:<21} tiles {}; {}; engines warp, thread\n", "", tiles,
                i.deterministic ? "deterministic" : "not deterministic");
     nlohmann::json dtypes = nlohmann::json::array();
     for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
@@ -61,10 +64,11 @@ int implementations_command(const std::string& json) {
       p.dtype = t;
       if (!i.refusal(p)) dtypes.push_back(name_of(t));
     }
-    fmt::print("{:<14} storage {}\n", "", dtypes.dump());
+    fmt::print("{:<21} storage {}\n", "", dtypes.dump());
     rows.push_back({{"name", i.name},
                     {"what", i.what},
-                    {"tiles", i.tiles},
+                    {"tiles", tiles},
+                    {"pass", i.pass == Pass::forward ? "forward" : "backward"},
                     {"dtypes", dtypes},
                     {"deterministic", i.deterministic},
                     {"engines", {"warp", "thread"}},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fuzz/campaign.h"
+#include "fuzz/file_problem.h"
 
 /// The commands of the tool `attnproof`. Each returns its exit status: 0 clean, 1 a discrepancy was
 /// found, 2 bad usage (thrown as std::invalid_argument), 3 it could not do what was asked.
@@ -14,14 +15,17 @@ struct FuzzArguments {
   std::uint64_t cases = 0;
   double seconds = 0;
   std::uint64_t seed = 1;
-  int jobs = 0;  ///< 0: one a processor core
-  std::string implementation, engine = "warp", dtype, mod, mask, shape, json;
+  int jobs = 0;                ///< 0: one a processor core
+  std::string implementation;  ///< rows of the table, separated by commas; "all" or empty: all
+  std::string engine = "warp", dtype, mod, mask, shape, json;
   std::vector<std::string> tables;
+  bool repeat = false;  ///< run every case twice and compare the bits
 };
 int fuzz_command(const FuzzArguments& arguments);
 
 struct ReplayArguments {
   std::string line, engine = "warp", planted;
+  bool repeat = false;
 };
 int replay_command(const ReplayArguments& arguments);
 
@@ -47,6 +51,24 @@ struct ShowArguments {
   std::string svg, json;
 };
 int show_command(const ShowArguments& arguments);
+
+struct EmitArguments {
+  std::uint64_t cases = 100, seed = 1;
+  std::vector<std::string> implementations;  ///< rows of plain tensors; none: the flash kernels
+  std::string dtype, directory;
+  bool all_mods = false;  ///< those too that do more than add to the score
+};
+int emit_command(const EmitArguments& arguments);
+/// The tensors that a program must write for an emitted case.
+std::vector<std::string> required_outputs(bool backward);
+
+struct CheckArguments {
+  std::string path;  ///< a folder of `emit`, one of its files, or a file of dumped tensors
+  std::string rounds = "flash", json;
+  FileDescription description;  ///< of dumped tensors
+  bool no_lse = false;          ///< the program gives none
+};
+int check_command(const CheckArguments& arguments);
 
 /// Shared by the commands.
 Engine parse_engine(const std::string& name);

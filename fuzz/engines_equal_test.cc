@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "fuzz/campaign.h"
 #include "fuzz/run.h"
@@ -22,6 +25,10 @@ Case small_case(std::uint64_t seed, int i) {
   c.sq = std::min(c.sq, 70);
   c.skv = std::min(c.skv, 70);
   if (c.b * c.hq > 2) c.sq = std::min(c.sq, 33);
+  for (auto [lengths, most] : {std::pair(&c.query_lengths, c.sq), {&c.key_lengths, c.skv}}) {
+    if (!lengths->empty()) lengths->resize(c.b);
+    for (int& length : *lengths) length = std::min(length, most);
+  }
   if (!c.small_tile || c.b * c.hq > 4) c.d = std::min(c.d, 64), c.dv = std::min(c.dv, 64);
   return c;
 }
@@ -43,25 +50,28 @@ TEST(Engines, AreTwo) {
 
 TEST(Engines, GiveTheSameBits) {
   int with_keys = 0;
+  std::set<std::string> seen;  // implementations
   for (int i = 0; i < 520; ++i) {
     const Case c = small_case(52, i);
     const RawOutputs warp = run_raw(c, on(Engine::warp, false)),
                      thread = run_raw(c, on(Engine::thread, false));
     ASSERT_NE(warp.target, thread.target);
     ASSERT_TRUE(warp == thread) << to_text(c);
+    seen.insert(c.implementation);
     with_keys += c.b * c.hq * c.sq * c.skv > 0;
   }
   EXPECT_GE(with_keys, 450);
+  EXPECT_EQ(seen.size(), implementations().size());
 }
 
 TEST(Engines, OutputsDifferWhereTheCaseDoes) {
-  Case c = small_case(53, 1), other = c;
+  Case c = parse_case("v1 B1 Hq2 Hkv1 Sq5 Skv40 D16 Dv9 bf16"), other = c;
   other.seed += 1;
   EXPECT_FALSE(run_raw(c, on(Engine::warp, false)) == run_raw(other, on(Engine::warp, false)));
 }
 
 TEST(Schedules, GiveTheSameBits) {
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const Case c = small_case(54, i);
     const RawOutputs fixed = run_raw(c, on(Engine::warp, false));
     ASSERT_TRUE(run_raw(c, on(Engine::warp, true)) == fixed) << to_text(c);

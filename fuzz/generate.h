@@ -12,19 +12,25 @@ namespace attn::fuzz {
 
 /// What a user has fixed; everything else is drawn.
 struct Fixed {
-  std::optional<std::string> implementation;
+  std::vector<std::string> implementations;  ///< one of these; empty: any
   std::optional<DType> dtype;
   std::optional<Expression> mod, mask;
   std::vector<TableSpec> tables;  ///< of the fixed mod and mask
   std::optional<int> b, hq, hkv, sq, skv, d, dv;
 };
 
-/// Random cases: shapes with a liking for tile boundaries, mods and masks of the typed grammar
-/// (fuzz/grammar.h), every fill, layout and storage type. Shrinks by `smaller_cases`.
+/// Random cases of every row of the table of implementations: shapes with a liking for the
+/// boundaries of its tiles, mods and masks of the typed grammar (fuzz/grammar.h), every fill,
+/// layout and storage type, and whatever else the row takes: sequences, pages, splits, blocks, a
+/// sink, dropout. Shrinks by `smaller_cases`.
 rc::Gen<Case> cases(const Fixed& fixed = {});
 
 /// Simpler neighbours of a case, simplest first: fewer batches and heads, lengths at tile
-/// boundaries, small heads, smaller expressions, plainer fills and layouts. What is fixed stays.
+/// boundaries, small heads, shorter sequences, fewer options, smaller expressions, plainer fills
+/// and layouts. The implementation, and what is fixed, stay.
 std::vector<Case> smaller_cases(const Case& c, const Fixed& fixed = {});
+
+/// Tables that the expressions no longer read go.
+void drop_unread_tables(Case& c);
 
 }  // namespace attn::fuzz

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "fuzz/campaign.h"
+#include "fuzz/case_sequences.h"
 #include "fuzz/table_spec.h"
 #include "mods/lang/tables.h"
 #include "mods/lang/tree_functor.h"
@@ -29,8 +31,10 @@ void expect_valid(const Case& c) {
   const Implementation& row = implementation_named(c.implementation);
   ASSERT_FALSE(row.refusal(problem)) << text;
   ASSERT_NO_THROW({
+    check_parts(c, row);
     const TableStore tables(c.tables, c.sizes(), c.seed);
-    check_functors(TreeMod(c.mod, tables.tables()), TreeMask(c.mask, tables.tables()), problem);
+    check_functors(TreeMod(c.mod, tables.tables()), TreeMask(c.mask, tables.tables()),
+                   logical_sequences(c));
     parse_case(text);
   }) << text;
 }
@@ -60,47 +64,85 @@ TEST(Cases, AreTheSameFromTheSameSeed) {
   }
 }
 
-/// Shares of 1000 cases, a third below what is drawn so that a change of the generator that loses a
+/// Shares of 2000 cases, a third below what is drawn so that a change of the generator that loses a
 /// region is seen, and one that moves it a little is not.
-TEST(Cases, ReachEveryRegion) {
-  Coverage coverage;
-  int bottom_right = 0, odd = 0;
-  for (int i = 0; i < 1000; ++i) {
-    const Case c = drawn(i);
-    count(coverage, c, {});
-    bottom_right += to_text(c.mask).find("Skv - Sq") != std::string::npos;
-    odd += c.d % 8 != 0;
+class Regions : public testing::Test {
+ protected:
+  static constexpr int cases = 2000;
+  static const Coverage& coverage() {
+    static const Coverage all = [] {
+      Coverage sum;
+      for (int i = 0; i < cases; ++i) count(sum, drawn(i), {});
+      return sum;
+    }();
+    return all;
   }
-  const auto at_least = [&](int least, const char* dimension, const std::string& region) {
-    EXPECT_GE(coverage[dimension][region], static_cast<std::uint64_t>(least))
+  static void at_least(int least, const std::string& dimension, const std::string& region) {
+    const auto found = coverage().find(dimension);
+    ASSERT_NE(found, coverage().end()) << dimension;
+    const auto n = found->second.find(region);
+    EXPECT_GE(n == found->second.end() ? 0u : n->second, static_cast<std::uint64_t>(least))
         << dimension << " " << region;
-  };
-  at_least(300, "spans", "two query and two key tiles");
-  for (int f = 0; f < fill_count; ++f) at_least(20, "fill", name_of(static_cast<Fill>(f)));
-  for (int l = 1; l < layout_count; ++l) at_least(25, "layout", name_of(static_cast<Layout>(l)));
-  at_least(300, "layout", "bhsd");
+  }
+  static bool exists(bool (*kind)(const Implementation&)) {
+    return std::any_of(implementations().begin(), implementations().end(), kind);
+  }
+};
+
+TEST_F(Regions, OfShapesAndData) {
+  at_least(150, "spans", "two query and two key tiles");
+  for (int f = 0; f < fill_count; ++f) at_least(15, "fill", name_of(static_cast<Fill>(f)));
+  for (int l = 1; l < layout_count; ++l) at_least(40, "layout", name_of(static_cast<Layout>(l)));
+  at_least(600, "layout", "bhsd");
   at_least(200, "dtype", "fp16");
-  at_least(300, "dtype", "bf16");
-  at_least(40, "tile", "production");
-  at_least(250, "lengths", "Sq < Skv");
+  at_least(600, "dtype", "bf16");
+  at_least(50, "tile", "production");
+  at_least(500, "lengths", "Sq < Skv");
   at_least(150, "lengths", "Sq > Skv");
-  at_least(3, "lengths", "Sq = Skv");
-  at_least(100, "heads", "MQA");
-  at_least(60, "heads", "GQA");
-  at_least(150, "head size", "D != Dv");
-  at_least(3, "queries", "<=0");
-  at_least(3, "keys", "<=0");
-  at_least(15, "scale", "negative");
-  at_least(5, "scale", "zero");
-  at_least(80, "mod size", "large");
-  at_least(100, "mask size", "large");
-  at_least(80, "mask size", "constant");
-  for (const char* rank : {"1", "2", "4"}) at_least(8, "table rank", rank);
+  at_least(6, "lengths", "Sq = Skv");
+  at_least(200, "heads", "MQA");
+  at_least(120, "heads", "GQA");
+  for (const char* group : {"2", "3", "5", "6", "7"}) at_least(12, "group", group);
+  at_least(300, "head size", "D != Dv");
+  at_least(5, "queries", "<=0");
+  at_least(5, "keys", "<=0");
+  at_least(30, "scale", "negative");
+  at_least(10, "scale", "zero");
+  at_least(80, "sink", "given");
+  for (const char* p : {"0.1", "0.5", "0.9"}) at_least(20, "dropout", p);
+}
+
+TEST_F(Regions, OfExpressions) {
+  at_least(160, "mod size", "large");
+  at_least(200, "mask size", "large");
+  at_least(130, "mask size", "constant");
+  for (const char* rank : {"1", "2", "4"}) at_least(15, "table rank", rank);
   for (const char* op : {"tanh", "sigmoid", "sin", "cos", "floor", "abs", "max", "clamp", "&&",
                          "||", "!", "floor_mod"})
-    at_least(3, "operation", op);
-  EXPECT_GE(bottom_right, 15);
-  EXPECT_GE(odd, 200);
+    at_least(5, "operation", op);
+}
+
+TEST_F(Regions, OfEveryImplementation) {
+  const int share = cases / static_cast<int>(implementations().size());
+  for (const Implementation& row : implementations())
+    at_least(share * 2 / 3, "implementation", std::string(row.name));
+  if (exists([](const Implementation& i) { return i.sequences == Sequences::packed; })) {
+    at_least(30, "sequences", "some without queries");
+    at_least(30, "sequences", "some without keys");
+    at_least(20, "sequences", "<=16");
+  }
+  if (exists(has_cache)) {
+    for (const char* splits : {"chosen", "1", "3", "6"}) at_least(8, "splits", splits);
+  }
+  if (exists([](const Implementation& i) { return i.sequences == Sequences::paged; }))
+    for (const char* page : {"1", "2", "16", "64", "100"}) at_least(12, "page", page);
+  if (exists([](const Implementation& i) { return i.block_sparse; })) {
+    at_least(15, "blocks", "whole tiles");
+    at_least(60, "blocks", "not whole tiles");
+  }
+  if (exists([](const Implementation& i) { return i.pass == Pass::backward; }))
+    at_least(80, "dLSE", "given");
+  at_least(200, "row max", "wanted");
 }
 
 TEST(Cases, KeepWhatIsFixed) {
@@ -137,6 +179,24 @@ TEST(Cases, KeepWhatIsFixed) {
   for (int i = 0; i < 50; ++i) expect_valid(drawn(i, one_sided));
 }
 
+TEST(Cases, AreOfTheImplementationsThatAreWanted) {
+  Fixed fixed;
+  fixed.implementations = {std::string(implementations()[0].name)};
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(drawn(i, fixed).implementation, implementations()[0].name);
+  // those that refuse what is fixed are left out
+  Fixed single;
+  single.dtype = DType::f32;
+  for (int i = 0; i < 40; ++i) {
+    const Case c = drawn(i, single);
+    Problem p;
+    p.d = p.dv = 1, p.dtype = DType::f32;
+    const bool any = std::any_of(implementations().begin(), implementations().end(),
+                                 [&](const Implementation& row) { return !row.refusal(p); });
+    EXPECT_EQ(!implementation_named(c.implementation).refusal(p), any) << to_text(c);
+    EXPECT_EQ(c.dtype, DType::f32);
+  }
+}
+
 /// Falls at every step of shrinking, so that shrinking ends: the sizes of the problem, then of the
 /// expressions, then how plain the rest is.
 std::vector<double> measure(const Case& c) {
@@ -160,10 +220,20 @@ std::vector<double> measure(const Case& c) {
   };
   const bool simplest = same_tree(c.mod, variable(Op::score));
   const bool full = same_tree(c.mask, condition_constant(true));
+  double lengths = 0;
+  for (const std::vector<int>* of : {&c.query_lengths, &c.key_lengths})
+    for (const int n : *of) lengths += n;
+  const TileSize tile = tile_of(c);
   return {static_cast<double>(c.b) + c.hq + c.hkv + c.sq + c.skv + c.d + c.dv + !c.small_tile,
+          static_cast<double>(!c.query_lengths.empty() + !c.key_lengths.empty()),
+          lengths,
+          static_cast<double>(c.page_size) + c.splits,
+          static_cast<double>(c.blocks ? (c.blocks->q != tile.q) + (c.blocks->kv != tile.kv) : 0),
           static_cast<double>(c.mod->size + !simplest + c.mask->size + !full),
-          constants(c.mod) + constants(c.mask), large(c.mod) + large(c.mask),
-          static_cast<double>(c.layout != Layout::bhsd) + c.scale.has_value() +
+          constants(c.mod) + constants(c.mask),
+          large(c.mod) + large(c.mask),
+          static_cast<double>(c.layout != Layout::bhsd) + c.scale.has_value() + c.sink +
+              (c.dropout != 0) + c.d_lse + c.row_max +
               (c.fill != Fill::gaussian && c.fill != Fill::small_ints)};
 }
 
@@ -180,20 +250,50 @@ TEST(SmallerCases, AreValidAndSimpler) {
   EXPECT_GT(tried, 1000);
 }
 
+/// Whatever is drawn, the smallest step at a time leads to the smallest case of its implementation.
 TEST(SmallerCases, EndAtTheSmallest) {
-  Case c = drawn(3);
-  int steps = 0;
-  for (auto next = smaller_cases(c); !next.empty(); next = smaller_cases(c)) {
-    c = next.back();  // the smallest step that is offered
-    ASSERT_LT(++steps, 2000);
+  std::set<std::string> seen;
+  for (int i = 0; seen.size() < implementations().size() && i < 500; ++i) {
+    Case c = drawn(i);
+    if (c.b == 0 || c.hkv == 0 || c.sq == 0 || c.skv == 0 || c.dv == 0) continue;
+    if (!seen.insert(c.implementation).second) continue;
+    int steps = 0;
+    for (auto next = smaller_cases(c); !next.empty(); next = smaller_cases(c)) {
+      c = next.back();  // the smallest step that is offered
+      ASSERT_LT(++steps, 4000);
+    }
+    Case smallest;
+    smallest.implementation = c.implementation;
+    smallest.d = smallest.dv = 1;
+    smallest.dtype = c.dtype;
+    smallest.page_size = c.page_size ? 1 : 0;
+    if (c.blocks) smallest.blocks = BlockSize{tile_of(smallest).q, tile_of(smallest).kv};
+    c.seed = 0;
+    c.fill = Fill::gaussian;
+    EXPECT_EQ(to_text(c), to_text(smallest));
   }
-  c.seed = 0;
-  c.dtype = DType::bf16;
-  c.fill = Fill::gaussian;
-  c.implementation = "flash_forward";
-  EXPECT_EQ(to_text(c),
-            "v1 B1 Hq1 Hkv1 Sq1 Skv1 D1 Dv1 bf16; mod: score; mask: true; fill: gaussian; seed: 0; "
-            "impl: flash_forward");
+  EXPECT_EQ(seen.size(), implementations().size());
+}
+
+TEST(SmallerCases, DropOneSequenceAtATime) {
+  const std::string packed = [] {
+    for (const Implementation& row : implementations())
+      if (row.sequences == Sequences::packed) return std::string(row.name);
+    return std::string();
+  }();
+  if (packed.empty()) GTEST_SKIP() << "no implementation of packed sequences";
+  const Case c = parse_case(
+      "v1 B3 Hq1 Hkv1 Sq9 Skv9 D8 Dv8 bf16; qlens: 1,2,3; kvlens: 4,5,6; impl: " + packed);
+  std::set<std::string> kept;
+  for (const Case& smaller : smaller_cases(c)) {
+    expect_valid(smaller);
+    if (smaller.b != 2) continue;
+    std::string text;
+    for (const int n : smaller.query_lengths) text += std::to_string(n);
+    for (const int n : smaller.key_lengths) text += std::to_string(n);
+    kept.insert(text);
+  }
+  EXPECT_EQ(kept, (std::set<std::string>{"1245", "1346", "2356"}));
 }
 
 TEST(SmallerCases, TheSimplestComesFirst) {

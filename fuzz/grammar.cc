@@ -1,12 +1,13 @@
 #include "fuzz/grammar.h"
 
 #include <fmt/format.h>
-#include <rapidcheck.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "fuzz/draw.h"
+#include "fuzz/grammar_tables.h"
 #include "mods/lang/call.h"
 #include "mods/lang/environments.h"
 #include "mods/lang/parse.h"
@@ -14,26 +15,6 @@
 
 namespace attn::fuzz {
 namespace {
-
-int drawn(int low, int high) { return *rc::gen::inRange(low, high + 1); }
-bool chance(int percent) { return drawn(0, 99) < percent; }
-template <class T, std::size_t N>
-T one_of(const T (&options)[N]) {
-  return options[drawn(0, static_cast<int>(N) - 1)];
-}
-
-/// Declares a table under a name of its own, and returns the name.
-std::string table(Case& c, const std::string& prefix, const std::string& dims,
-                  const std::string& source) {
-  const std::string name = fmt::format("{}{}", prefix, c.tables.size());
-  c.tables.push_back(parse_table_spec(fmt::format("{}[{}]={}", name, dims, source)));
-  return name;
-}
-
-/// A table of reals; multiples of 1/4 keep what is exact exact.
-std::string reals(Case& c, const std::string& dims) {
-  return table(c, "t", dims, chance(50) ? "dyadic(-2,2)" : "uniform(-2,2)");
-}
 
 /// Text of a random score expression. Writing text and parsing it back exercises the parser too.
 class ModWriter {
@@ -90,7 +71,8 @@ class ModWriter {
       case 1:
         return fmt::format("{}[h]", reals(c_, "Hq"));
       case 2:
-        return fmt::format("{}[b, q]", reals(c_, chance(50) ? "B,Sq" : "1,Sq"));
+        return fmt::format("{}[b, {}]", reals(c_, dims_of(c_, chance(50) ? "B,Q" : "1,Q")),
+                           q_index(c_));
       case 3:
         return fmt::format("{}[kv]", reals(c_, "Skv"));
       case 4: {
@@ -105,8 +87,8 @@ class ModWriter {
       }
       case 6: {
         const char* dims =
-            one_of({"B,Hq,Sq,Skv", "1,Hq,Sq,Skv", "B,1,1,Skv", "1,1,Sq,Skv", "B,Hq,Sq,1"});
-        return fmt::format("{}[b, h, q, kv]", reals(c_, dims));
+            one_of({"B,Hq,Q,Skv", "1,Hq,Q,Skv", "B,1,1,Skv", "1,1,Q,Skv", "B,Hq,Q,1"});
+        return fmt::format("{}[b, h, {}, kv]", reals(c_, dims_of(c_, dims)), q_index(c_));
       }
       case 7:
         return fmt::format("tanh({})", chance(50) ? "score" : "score * 0.5");
@@ -188,84 +170,11 @@ bool is_tame(const Case& c, const Expression& mod) {
   using I = Index<RangeEnv>;
   const auto all = [&](int extent) { return I{RangeEnv::Int(0, std::max(extent, 1) - 1), &env}; };
   const TreeMod functor(mod, store.tables());
+  I q = all(c.sq);
+  if (counts_from_keys(c)) q = I{RangeEnv::Int(-sizes.sq, sizes.skv - 1), &env};
   const auto value =
-      call_mod(functor, Range<double>(-reach, reach), all(c.b), all(c.hq), all(c.sq), all(c.skv));
+      call_mod(functor, Range<double>(-reach, reach), all(c.b), all(c.hq), q, all(c.skv));
   return value.low >= -1024 && value.high <= 1024;
-}
-
-std::string dense_mask(Case& c) {
-  const char* dims =
-      one_of({"B,Hq,Sq,Skv", "1,1,Sq,Skv", "B,1,1,Skv", "1,Hq,Sq,1", "B,1,Sq,Skv", "1,Hq,1,Skv"});
-  return fmt::format("{}[b, h, q, kv]",
-                     table(c, "m", dims, fmt::format("bits({})", one_of({"0.1", "0.5", "0.9"}))));
-}
-
-std::string mask_atom(Case& c) {
-  switch (drawn(0, 15)) {
-    case 0:
-      return "kv <= q";
-    case 1:
-      return "kv <= q + (Skv - Sq)";
-    case 2:
-      return fmt::format("kv <= q + {}", drawn(-20, 20));
-    case 3:
-      return fmt::format("q + (Skv - Sq) - kv <= {}", one_of({0, 1, 7, 31, 32, 33}));
-    case 4:
-      return fmt::format("q - kv < {}", drawn(1, 40));
-    case 5:
-      return fmt::format("abs(q - kv) <= {}", drawn(0, 40));
-    case 6:
-      return fmt::format("kv < {}", drawn(0, std::max(1, c.skv)));
-    case 7: {
-      const int n = drawn(3, 70);
-      return fmt::format("q / {} == kv / {}", n, n);
-    }
-    case 8: {
-      const std::string doc =
-          table(c, "doc", "Sq+Skv", fmt::format("documents({})", one_of({3, 17, 40})));
-      return fmt::format("{}[q] == {}[kv]", doc, doc);
-    }
-    case 9: {
-      const int m = drawn(2, 9);
-      return fmt::format("kv % {} == {}", m, drawn(0, m - 1));
-    }
-    case 10:
-      return fmt::format("floor_mod(q - kv, {}) == 0", drawn(2, 9));
-    case 11: {
-      const int a = drawn(1, 5), b = drawn(1, 5), offset = drawn(-50, 50);
-      return fmt::format("{} * kv <= {} * q + {}", a, b, offset);
-    }
-    case 12:
-      return fmt::format("kv < {}[b]",
-                         table(c, "len", "B", fmt::format("ints(0,{})", std::max(1, c.skv))));
-    case 13:
-      return dense_mask(c);
-    case 14:
-      return fmt::format("q < {}", drawn(0, std::max(1, c.sq)));
-    default:
-      return one_of({"(q + h) % 2 == 0", "kv >= q || h == 0", "b == 0 || kv <= q", "kv == q"});
-  }
-}
-
-std::string mask_text(Case& c, int depth) {
-  if (depth == 0 || chance(30)) return mask_atom(c);
-  const std::string a = mask_text(c, depth - 1);
-  switch (drawn(0, 9)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-      return fmt::format("({}) && ({})", a, mask_text(c, depth - 1));
-    case 5:
-    case 6:
-    case 7:
-      return fmt::format("({}) || ({})", a, mask_text(c, depth - 1));
-    case 8:
-      return fmt::format("!({})", a);
-    default:
-      return fmt::format("({}) != ({})", a, mask_text(c, depth - 1));
-  }
 }
 
 }  // namespace
@@ -276,6 +185,7 @@ Expression draw_mod(Case& c) {
   switch (c.fill) {
     case Fill::exact_count:
     case Fill::exact_powers:
+    case Fill::exact_pairs:
       return parsed("score");
     case Fill::nan_keys:
     case Fill::exact_code:
@@ -296,12 +206,6 @@ Expression draw_mod(Case& c) {
     c.tables = before;
   }
   return parsed("score");
-}
-
-Expression draw_mask(Case& c) {
-  if (chance(15)) return condition_constant(true);
-  const std::string text = mask_text(c, drawn(0, 2));
-  return parse_mask(text, c.declarations());
 }
 
 }  // namespace attn::fuzz

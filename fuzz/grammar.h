@@ -4,8 +4,8 @@
 
 namespace attn::fuzz {
 
-/// Draws a mod for `c`, whose lengths and fill are set, and declares the tables it reads in
-/// `c.tables`. Must run inside a RapidCheck generator.
+/// Draws a mod for `c`, whose implementation, lengths and fill are set, and declares the tables it
+/// reads in `c.tables`. Must run inside a RapidCheck generator.
 ///
 ///   Score   := score | Score +- Bounded | Score * Gain | Limit(Score) | max(Score, g * Score)
 ///            | abs(Score) | c ? Score : Score | floor(4 * Score) / 4   (the last at most once)
@@ -19,7 +19,8 @@ namespace attn::fuzz {
 Expression draw_mod(Case& c);
 
 /// Draws a mask: the shapes of practice (causal both ways, windows, documents, prefixes, lengths,
-/// dense tables with broadcast axes) and their combinations by && || ! !=, some of them empty rows.
+/// dense tables with broadcast axes) and their combinations by && || ! !=, some of them empty rows;
+/// for a block-sparse implementation many of blocks, whole rows of which are empty.
 Expression draw_mask(Case& c);
 
 }  // namespace attn::fuzz

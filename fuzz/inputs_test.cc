@@ -10,36 +10,12 @@
 #include <vector>
 
 #include "fuzz/campaign.h"
-#include "fuzz/table_spec.h"
+#include "fuzz/inputs_fixture.h"
 
 namespace attn::fuzz {
 namespace {
 
-struct Made {
-  TableStore tables;
-  TreeMod mod;
-  TreeMask mask;
-  ForwardInputs in;
-
-  explicit Made(const Case& c)
-      : tables(c.tables, c.sizes(), c.seed),
-        mod(c.mod, tables.tables()),
-        mask(c.mask, tables.tables()),
-        in(make_inputs(c, mod, mask)) {}
-  ForwardBounds bounds(const Case& c) const {
-    return bound_forward(in, mod, mask, flash_numerics(c.dtype));
-  }
-};
-
-Case small_case(Fill fill, std::uint64_t seed = 1) {
-  Case c = parse_case("v1 B2 Hq4 Hkv2 Sq9 Skv21 D24 Dv10 bf16; scale: 0.125");
-  c.fill = fill;
-  c.seed = seed;
-  if (fill == Fill::exact_powers) c.scale = std::log(2.0);
-  return c;
-}
-
-std::vector<double> values_of(Tensor<double, 4> ForwardInputs::*tensor, const Case& c) {
+std::vector<double> values_of(Tensor<double, 4> PassInputs::*tensor, const Case& c) {
   return (Made(c).in.*tensor).values();
 }
 
@@ -50,15 +26,8 @@ std::vector<std::uint64_t> bits_of(const Tensor<double, 4>& x) {
   return bits;
 }
 
-/// q k^T of one pair.
-double raw_product(const ForwardInputs& in, int b, int h, int i, int j) {
-  double sum = 0;
-  for (int d = 0; d < in.q.extents()[3]; ++d)
-    sum += in.q(b, h, i, d) * in.k(b, h / (in.sizes.hq / in.sizes.hkv), j, d);
-  return sum;
-}
 template <class F>
-void for_each_pair(const ForwardInputs& in, F f) {
+void for_each_pair(const PassInputs& in, F f) {
   for (int b = 0; b < in.sizes.b; ++b)
     for (int h = 0; h < in.sizes.hq; ++h)
       for (int i = 0; i < in.sizes.sq; ++i)
@@ -71,15 +40,20 @@ Case with_fill(Fill fill, int i) {
 }
 
 TEST(Inputs, AreRepresentableAndFinite) {
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     const Case c = drawn_case({}, 21, i).value();
     const Made made(c);
     ASSERT_EQ(made.in.scale, c.scale.value_or(1 / std::sqrt(static_cast<double>(c.d))));
-    for (const Tensor<double, 4>* x : {&made.in.q, &made.in.k, &made.in.v})
+    for (const Tensor<double, 4>* x : {&made.in.q, &made.in.k, &made.in.v, &made.in.d_o})
       for (const double value : x->values())
         ASSERT_TRUE((std::isfinite(value) && rounded_to(c.dtype, value) == value) ||
                     (c.fill == Fill::nan_keys && x == &made.in.k && std::isnan(value)))
             << value << " in " << to_text(c);
+    for (const double value : made.in.d_lse.values())
+      ASSERT_EQ(value, rounded_to(DType::f32, value));
+    ASSERT_EQ(made.in.sink.size(), c.sink ? static_cast<std::size_t>(c.hq) : 0u);
+    ASSERT_EQ(made.in.dropout.p, c.dropout);
+    ASSERT_EQ(made.in.sequences.size(), static_cast<std::size_t>(c.b));
   }
 }
 
@@ -219,25 +193,25 @@ TEST(Fills, RisingScoresRise) {
 
 TEST(Fills, DenormalsAreSubnormalOrNear) {
   Case c = small_case(Fill::denormal);
-  for (const double v : values_of(&ForwardInputs::v, c)) EXPECT_LT(std::abs(v), 0x1p-121);
+  for (const double v : values_of(&PassInputs::v, c)) EXPECT_LT(std::abs(v), 0x1p-121);
   c.dtype = DType::f16;
-  for (const double v : values_of(&ForwardInputs::v, c)) EXPECT_LT(std::abs(v), 0x1p-14);
+  for (const double v : values_of(&PassInputs::v, c)) EXPECT_LT(std::abs(v), 0x1p-14);
 }
 
 TEST(Fills, TheRestIsAsNamed) {
   int outliers = 0, nans = 0;
-  for (const double q : values_of(&ForwardInputs::q, small_case(Fill::outlier)))
+  for (const double q : values_of(&PassInputs::q, small_case(Fill::outlier)))
     outliers += std::abs(q) > 4;
   EXPECT_GT(outliers, 0);
-  for (const double k : values_of(&ForwardInputs::k, small_case(Fill::nan_keys)))
+  for (const double k : values_of(&PassInputs::k, small_case(Fill::nan_keys)))
     nans += std::isnan(k);
   EXPECT_GT(nans, 0);
   EXPECT_LT(nans, 2 * 2 * 21 / 2) << "at most one channel of less than half of the keys";
-  for (const double v : values_of(&ForwardInputs::v, small_case(Fill::small_ints))) {
+  for (const double v : values_of(&PassInputs::v, small_case(Fill::small_ints))) {
     EXPECT_EQ(v, std::round(v));
     EXPECT_LE(std::abs(v), 2);
   }
-  for (const double v : values_of(&ForwardInputs::v, small_case(Fill::marker_v))) EXPECT_GE(v, 0);
+  for (const double v : values_of(&PassInputs::v, small_case(Fill::marker_v))) EXPECT_GE(v, 0);
 }
 
 /// A mod that masks by itself leaves nothing to cancel: the fill proposes another key, or none.
@@ -248,7 +222,7 @@ TEST(ExactFills, AreFiniteWhereTheModIsNot) {
     c.mod = parse_case(to_text(Case()) + "; mod: " + mod).mod;
     for (const double scale : {0.125, 0.0}) {
       c.scale = scale;
-      for (const double q : values_of(&ForwardInputs::q, c)) ASSERT_TRUE(std::isfinite(q)) << mod;
+      for (const double q : values_of(&PassInputs::q, c)) ASSERT_TRUE(std::isfinite(q)) << mod;
     }
   }
 }
@@ -286,6 +260,33 @@ TEST(ExactFills, RankPutsMaskedKeysAboveTheWinner) {
   for_each_pair(Made(c).in,
                 [&](double product, int, int) { most = std::max(most, *c.scale * product); });
   EXPECT_GE(most, 128);
+}
+
+/// Two keys share a code, so that every row of even lengths has two winners, which differ in K.
+TEST(ExactFills, PairsTie) {
+  const Case c = [] {
+    Case of = small_case(Fill::exact_pairs);
+    of.skv = 20;
+    return of;
+  }();
+  const Made made(c);
+  for (int b = 0; b < c.b; ++b)
+    for (int h = 0; h < c.hq; ++h)
+      for (int i = 0; i < c.sq; ++i) {
+        std::vector<int> winners;
+        for (int j = 0; j < c.skv; ++j) {
+          const double product = raw_product(made.in, b, h, i, j);
+          EXPECT_LE(product, 0);
+          if (product == 0) winners.push_back(j);
+        }
+        ASSERT_EQ(winners.size(), 2u);
+        EXPECT_EQ(winners[0] + 1, winners[1]);
+        EXPECT_EQ(winners[0] % 2, 0);
+        bool differ = false;
+        for (int d = 18; d < c.d; ++d)
+          differ |= made.in.k(b, h / 2, winners[0], d) != made.in.k(b, h / 2, winners[1], d);
+        EXPECT_TRUE(differ);
+      }
 }
 
 TEST(RoundedTo, IsTheNearestNumberOfTheType) {

@@ -1,78 +1,67 @@
 #include "fuzz/run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
-#include "fuzz/inputs.h"
 #include "fuzz/random.h"
-#include "fuzz/stored_tensor.h"
-#include "fuzz/table_spec.h"
-#include "mods/lang/compile.h"
-#include "mods/lang/tree_functor.h"
+#include "fuzz/setup.h"
 #include "optimized/simt/fault.h"
 
 namespace attn::fuzz {
 namespace {
 
-/// Everything that one case is made of, before a kernel runs.
-struct Setup {
-  const Implementation& implementation;
-  TableStore tables;
-  TreeMod mod;
-  TreeMask mask;
-  ForwardInputs in;
-  StoredForward stored;
+/// What one run of a kernel left behind.
+struct Run {
+  std::vector<std::string> names;
+  std::vector<Tensor<double, 4>> values;  ///< of the outputs, in order
+  std::string trespass;                   ///< what was written beside them; empty: nothing
+  std::string_view target;
 
-  explicit Setup(const Case& c)
-      : implementation(implementation_named(c.implementation)),
-        tables(c.tables, c.sizes(), c.seed),
-        mod(c.mod, tables.tables()),
-        mask(c.mask, tables.tables()),
-        in(make_inputs(c, mod, mask)),
-        stored(c) {
-    stored.q.store(in.q);
-    stored.k.store(in.k);
-    stored.v.store(in.v);
-  }
-
-  ForwardCall call(const Case& c, const RunOptions& options) const {
-    ForwardCall call{stored.q.info(),
-                     stored.k.info(),
-                     stored.v.info(),
-                     stored.o.info(),
-                     stored.lse.rows(),
-                     compile_mod(c.mod, tables.tables()),
-                     compile_mask(c.mask, tables.tables()),
-                     {}};
-    call.options.scale = c.scale;
-    call.options.tile = c.small_tile ? TileChoice::small : TileChoice::production;
-    if (options.random_schedule) {
-      const std::uint64_t schedule = hash_of(c.seed, 0x5c4ed);
-      call.options.launch.schedule_seed = schedule | 1;
-      call.options.launch.lazy_copies = schedule >> 32 & 3;  // early one time in four
+  explicit Run(const StoredPass& stored, std::string_view ran_on) : target(ran_on) {
+    for (const StoredOutput& output : stored.outputs()) {
+      names.push_back(output.name);
+      values.push_back(output.load());
+      if (const auto at = output.tensor.trespass(); at && trespass.empty())
+        trespass =
+            fmt::format("{}: element {} of the memory around it was written", output.name, *at);
     }
-    return call;
-  }
-
-  std::string_view run(const Case& c, const RunOptions& options) const {
-    if (options.planted == PlantedFault::none)
-      return implementation.run(call(c, options), options.engine);
-    struct Planted {
-      explicit Planted(PlantedFault fault) { active_fault() = fault; }
-      ~Planted() { active_fault() = PlantedFault::none; }
-    } planted(options.planted);
-    return implementation.run_planted(call(c, options));
   }
 };
 
-Verdict failed(Outcome outcome, const std::string& reason, const RunOptions& options) {
-  Verdict v;
-  v.outcome = outcome;
-  v.reason = reason;
-  v.target = options.planted == PlantedFault::none ? name_of(options.engine) : "warp_planted";
-  return v;
+/// `order` chooses among the schedules that belong to the case's seed.
+simt::LaunchOptions schedule(const Case& c, int order) {
+  simt::LaunchOptions launch;
+  const std::uint64_t hash = hash_of(c.seed, 0x5c4ed, order);
+  launch.schedule_seed = hash | 1;
+  launch.lazy_copies = hash >> 32 & 3;  // early one time in four
+  return launch;
+}
+
+/// Commits a planted fault while it lives.
+class Planted {
+ public:
+  explicit Planted(PlantedFault fault) { active_fault() = fault; }
+  ~Planted() { active_fault() = PlantedFault::none; }
+  Planted(const Planted&) = delete;
+  Planted& operator=(const Planted&) = delete;
+};
+
+Run run_kernel(const Setup& setup, const RunOptions& options, int order = 0) {
+  const StoredPass stored = setup.stored();
+  std::vector<float*> d_captured;
+  AttentionCall call = setup.call(stored, d_captured);
+  if (options.random_schedule) call.options.launch = schedule(setup.c(), order);
+  const Implementation& implementation = setup.implementation();
+  if (options.on_device) return Run(stored, options.on_device(implementation, call));
+  if (options.planted == PlantedFault::none)
+    return Run(stored, implementation.run(call, options.engine));
+  const Planted planted(options.planted);
+  return Run(stored, implementation.run_planted(call));
 }
 
 std::vector<std::uint64_t> bits_of(const Tensor<double, 4>& values) {
@@ -83,39 +72,48 @@ std::vector<std::uint64_t> bits_of(const Tensor<double, 4>& values) {
   return bits;
 }
 
-/// A case that violates the contract before any kernel runs.
-void check_case(const Case& c) {
-  if (c.hkv == 0 ? c.hq != 0 : c.hq % c.hkv != 0)
-    throw std::invalid_argument("Hq: " + std::to_string(c.hq) +
-                                ", expected a multiple of Hkv = " + std::to_string(c.hkv));
+/// The first output whose bits are not the same in both runs; empty if there is none.
+std::string first_difference(const Run& one, const Run& other) {
+  for (std::size_t i = 0; i < one.values.size(); ++i) {
+    const auto a = bits_of(one.values[i]), b = bits_of(other.values[i]);
+    const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
+    if (at < static_cast<std::ptrdiff_t>(a.size()))
+      return fmt::format("{}: element {} is {:.9g} in one run and {:.9g} in another", one.names[i],
+                         at, one.values[i].values()[at], other.values[i].values()[at]);
+  }
+  return {};
+}
+
+Verdict failed(Outcome outcome, const std::string& reason, const RunOptions& options) {
+  Verdict v;
+  v.outcome = outcome;
+  v.reason = reason;
+  v.target = options.on_device                       ? "device"
+             : options.planted == PlantedFault::none ? name_of(options.engine)
+                                                     : "warp_planted";
+  return v;
+}
+
+bool is_run_twice(const Setup& setup, const RunOptions& options) {
+  constexpr int one_in = 16;
+  return setup.implementation().deterministic &&
+         (options.repeat || hash_of(setup.c().seed, 0x2e9ea7) % one_in == 0);
 }
 
 }  // namespace
 
 Verdict run_case(const Case& c, const RunOptions& options) {
   try {
-    check_case(c);
     const Setup setup(c);
-    Problem problem;
-    problem.d = c.d;
-    problem.dv = c.dv;
-    problem.dtype = c.dtype;
-    if (const auto refusal = setup.implementation.refusal(problem))
-      return failed(Outcome::refused, *refusal, options);
-    const Numerics numerics = setup.implementation.numerics(c.dtype);
-    const ForwardBounds bounds = bound_forward(setup.in, setup.mod, setup.mask, numerics);
-    const std::string_view target = setup.run(c, options);
-    Verdict verdict =
-        judge(c, setup.in, bounds, setup.stored.o.load(), setup.stored.lse.load(), [&] {
-          return bound_forward(setup.in, setup.mod, setup.mask, numerics, BoundKind::rigorous);
-        });
-    verdict.target = target;
-    for (const auto& [name, tensor] : {std::pair("O", &setup.stored.o), {"LSE", &setup.stored.lse}})
-      if (const auto at = tensor->trespass())
-        return failed(Outcome::checker_fault,
-                      std::string(name) + ": element " + std::to_string(*at) +
-                          " of the memory around it was written",
-                      options);
+    const Expectation expected = setup.expected();
+    const Run run = run_kernel(setup, options);
+    if (!run.trespass.empty()) return failed(Outcome::checker_fault, run.trespass, options);
+    Verdict verdict = judge(c, setup.inputs(), expected, run.values,
+                            [&] { return setup.expected(BoundKind::rigorous); });
+    verdict.target = run.target;
+    if (verdict.outcome == Outcome::discrepancy || !is_run_twice(setup, options)) return verdict;
+    const std::string difference = first_difference(run, run_kernel(setup, options, 1));
+    if (!difference.empty()) return failed(Outcome::not_deterministic, difference, options);
     return verdict;
   } catch (const simt::CheckerFault& fault) {
     return failed(Outcome::checker_fault, fault.what(), options);
@@ -125,10 +123,13 @@ Verdict run_case(const Case& c, const RunOptions& options) {
 }
 
 RawOutputs run_raw(const Case& c, const RunOptions& options) {
-  check_case(c);
   const Setup setup(c);
-  const std::string_view target = setup.run(c, options);
-  return {bits_of(setup.stored.o.load()), bits_of(setup.stored.lse.load()), target};
+  const Run run = run_kernel(setup, options);
+  RawOutputs raw;
+  for (std::size_t i = 0; i < run.values.size(); ++i)
+    raw.outputs.emplace_back(run.names[i], bits_of(run.values[i]));
+  raw.target = run.target;
+  return raw;
 }
 
 }  // namespace attn::fuzz

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fuzz/verdict.h"
@@ -18,20 +20,25 @@ struct RunOptions {
   /// Copies land late or early and blocks run in an order drawn from the case's seed; false: copies
   /// late, fixed order.
   bool random_schedule = true;
+  /// Run twice, in two orders, and compare the bits. One case in 16 is run twice anyway.
+  bool repeat = false;
+  /// Runs the call elsewhere than on an engine; returns the name of the target that really ran.
+  std::string_view (*on_device)(const Implementation&, const AttentionCall&) = nullptr;
 };
 
 /// Runs one case: makes its inputs, bounds what a correct kernel may give, runs the kernel in
-/// poisoned memory under the checker, and judges.
+/// poisoned memory under the checker, and judges every output.
 /// What is refused (an unknown implementation, tables that cannot be made, anything against the
 /// contract) is an outcome, not an exception.
 Verdict run_case(const Case& c, const RunOptions& options = {});
 
-/// What a kernel wrote, for comparing two engines bit by bit. A NaN has no promised sign or
-/// payload, so that all of them are one.
+/// What a kernel wrote, for comparing two runs bit by bit. A NaN has no promised sign or payload,
+/// so that all of them are one.
 struct RawOutputs {
-  std::vector<std::uint64_t> o, lse;  ///< the values, widened to fp64, as bits
+  /// Name and values, widened to fp64, as bits; of every output, in order.
+  std::vector<std::pair<std::string, std::vector<std::uint64_t>>> outputs;
   std::string_view target;
-  bool operator==(const RawOutputs& other) const { return o == other.o && lse == other.lse; }
+  bool operator==(const RawOutputs& other) const { return outputs == other.outputs; }
 };
 /// @throws as `run_case`, std::invalid_argument also for what the contract refuses, and
 ///   simt::CheckerFault.

@@ -7,11 +7,17 @@
 #include <optional>
 #include <vector>
 
-#include "fuzz/case.h"
 #include "mods/lang/tensor.h"
 #include "reference/problem.h"
 
 namespace attn::fuzz {
+
+/// Where a row of a logical tensor [B, H, S, X] lies: the indices of the first and third axis.
+struct RowPlace {
+  std::int64_t entry, row;
+};
+/// Of each row of each sequence: [B][rows of the sequence].
+using RowPlaces = std::vector<std::vector<RowPlace>>;
 
 /// A tensor laid out in poisoned memory: every byte that no element owns is 0xff, a NaN in each
 /// floating type, with a guard zone before and behind.
@@ -22,33 +28,44 @@ class StoredTensor {
   /// `strides` in elements, none negative; `first` is the offset of the first element.
   StoredTensor(const char* name, DType dtype, const Shape& extents, const Shape& strides,
                std::int64_t first = 0);
+  /// Memory of that shape which nobody owns yet; see `part`.
+  static StoredTensor buffer(DType dtype, const Shape& extents, const Shape& strides);
+  /// A tensor in the memory of this one, beside others: rows side by side.
+  StoredTensor part(const char* name, const Shape& extents, std::int64_t first) const;
 
-  /// Writes `values`, contiguous and representable in the dtype.
+  /// Writes `values`, representable in the dtype: all of them, or the rows that have a place.
   void store(const Tensor<double, 4>& values);
+  void store(const Tensor<double, 4>& values, const RowPlaces& places);
   Tensor<double, 4> load() const;
-  /// The element of the lowest address that is not owned and no longer poison, counted from the
-  /// first element of the view, so that it may be negative; nothing if all are.
+  /// The logical tensor of these extents; rows without a place are 0.
+  Tensor<double, 4> load(const Shape& extents, const RowPlaces& places) const;
+  /// The element of the lowest address that no tensor in this memory owns and that is no longer
+  /// poison, counted from the first element of the view, so that it may be negative; nothing if all
+  /// are poison.
   std::optional<std::int64_t> trespass() const;
   const TensorInfo& info() const { return info_; }
   /// A view of rank 3, without the last axis.
   TensorInfo rows() const;
-  /// Another tensor in the memory of this one: see Layout::fused.
-  StoredTensor part(const char* name, const Shape& extents, std::int64_t first) const;
 
  private:
   std::byte* element(std::int64_t offset) const;
+  std::byte* element(std::int64_t b, std::int64_t h, std::int64_t r, std::int64_t d) const;
+  void own_elements();
+  void put(std::byte* at, double x) const;
+  double get(const std::byte* at) const;
   template <class F>
   void for_each(F f) const;
 
   TensorInfo info_;
   std::int64_t first_ = 0;
-  std::shared_ptr<std::vector<std::byte>> memory_;
+  struct Memory {
+    std::vector<std::byte> bytes;
+    std::vector<bool> owned;  ///< by an element of a tensor
+  };
+  std::shared_ptr<Memory> memory_;
 };
 
-/// Q, K, V, O and LSE of one case, as its layout says.
-struct StoredForward {
-  StoredTensor q, k, v, o, lse;  // lse is [B, Hq, Sq, 1]
-  explicit StoredForward(const Case& c);
-};
+/// [B, H, S] as [B, H, S, 1].
+Tensor<double, 4> with_one_channel(const Tensor<double, 3>& x);
 
 }  // namespace attn::fuzz

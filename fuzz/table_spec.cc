@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "fuzz/random.h"
+#include "fuzz/text.h"
 #include "mods/alibi.h"
 
 namespace attn::fuzz {
@@ -28,14 +29,6 @@ constexpr SourceSyntax sources[] = {
     {Source::alibi, "alibi", 0},         {Source::ints, "ints", 2},
     {Source::documents, "documents", 1}, {Source::bits, "bits", 1},
 };
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
-    text.remove_suffix(1);
-  return text;
-}
 
 [[noreturn]] void refuse(std::string_view text, const std::string& expected) {
   throw std::invalid_argument(fmt::format("table '{}': expected {}", text, expected));

@@ -51,28 +51,38 @@ misuse '--jobs' fuzz --jobs 0
 misuse "'cuda', expected warp or thread" fuzz --cases 1 --engine cuda
 misuse "'fp8', expected one of" fuzz --cases 1 --dtype fp8
 misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl slow
+misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl flash_forward,slow
 misuse 'column 8' fuzz --cases 1 --mod 'score +'
 misuse 'column 1' fuzz --cases 1 --mask 'score > 0'
 misuse '--table' fuzz --cases 1 --mod 'score + slope[h]'
 misuse 'NAME[DIM,...]=SOURCE' fuzz --cases 1 --table slope
 misuse "no_such_file" fuzz --cases 1 --mod 'score + t[h]' --table 't[Hq]=no_such_file'
 misuse "'Sq'" fuzz --cases 1 --shape 'Sq'
-misuse 'Hq a multiple of Hkv' fuzz --cases 1 --shape 'Hq3 Hkv2'
-misuse 'doc' fuzz --cases 4 --mask 'doc[q]==doc[kv]' --table 'doc[10]=documents(3)' --shape 'Sq64 Skv64'
-misuse '129' fuzz --cases 1 --shape 'D129'
+misuse 'a divisor of the 3 heads of q' fuzz --cases 1 --shape 'Hq3 Hkv2'
+misuse 'doc' fuzz --cases 4 --impl flash_forward --mask 'doc[q]==doc[kv]' --table 'doc[10]=documents(3)' --shape 'Sq64 Skv64'
+misuse '1000' fuzz --cases 1 --shape 'D1000'
 misuse "expected 'v1'" replay 'v0 B1'
-misuse 'Hq: 3, expected a multiple of Hkv = 2' replay 'v1 B1 Hq3 Hkv2 Sq1 Skv1 D8 Dv8 bf16'
+misuse 'a divisor of the 3 heads of q' replay 'v1 B1 Hq3 Hkv2 Sq1 Skv1 D8 Dv8 bf16'
+misuse 'page: given for flash_forward, expected only for a paged cache' replay "$line; page: 16"
+misuse 'blocks: none, expected' replay "$line; impl: block_sparse_forward"
+misuse 'kvlens: 2 lengths, expected one a sequence, B = 1' replay "$line; kvlens: 1,2; impl: decode"
 misuse "'M99'" replay --planted M99 "$line"
 expect 2 'cannot be written' impls --json "$dir/no/such/folder"
 
 # ---- replay ----------------------------------------------------------------------------------------
 expect 0 'pass         flash_forward (warp)' replay "$line"
+expect 0 'pass         flash_forward (warp)' replay --repeat "$line"
 expect 0 'pass         flash_forward (thread)' replay --engine thread "$line"
+expect 0 'pass         flash_backward (warp)' replay "$line; impl: flash_backward"
+expect 0 'pass         decode_paged (warp)' replay "$line; kvlens: 20; page: 16; impl: decode_paged"
+expect 0 'pass         block_sparse_forward (warp)' replay \
+  "$line; blocks: 64x48; impl: block_sparse_forward"
 expect 1 'discrepancy  flash_forward (warp_planted)' replay --planted M21 "$line"
 expect 1 'replay       attnproof replay' replay --planted M21 "$line"
 
 # ---- a mod that yields NaN: which score, where, and how to run it again ------------------------------
-expect 1 'finding      flash_forward (warp)' fuzz --cases 200 --jobs 2 --mod 'log(score)'
+expect 1 'finding      flash_forward (warp)' fuzz --cases 200 --jobs 2 --impl flash_forward \
+  --mod 'log(score)'
 for text in 'score -' 'b=0 h=' ' q=' ' kv=' "replay       attnproof replay 'v1 "; do
   grep -qF -- "$text" "$dir/out" || fail "no '$text' in the report of a NaN"
 done
@@ -88,17 +98,54 @@ has() {
     grep -q "\"$key\":" "$file" || fail "no key '$key' in $file"
   done
 }
-expect 0 'no discrepancy' fuzz --cases 40 --jobs 2 --seed 3 --json "$dir/fuzz.json"
+expect 0 'no discrepancy' fuzz --cases 40 --jobs 2 --seed 3 --impl all --json "$dir/fuzz.json"
 has "$dir/fuzz.json" cases failed mistrusted refused cases_per_second seconds seed implementations \
   coverage name engine device
 grep -q '"cases": 40' "$dir/fuzz.json" || fail 'cases are not 40'
 grep -q '"failed": 0' "$dir/fuzz.json" || fail 'failed is not 0'
+expect 0 'no discrepancy' fuzz --cases 10 --jobs 2 --impl decode,packed_forward --json "$dir/two.json"
+grep -q '"name": "decode"' "$dir/two.json" || fail 'the two implementations are not told apart'
+grep -q '"name": "flash_forward"' "$dir/two.json" && fail 'more than the two implementations ran'
 expect 0 'flash_forward' impls --json "$dir/impls.json"
-has "$dir/impls.json" implementations name tiles dtypes deterministic engines devices
+has "$dir/impls.json" implementations name pass tiles dtypes deterministic engines devices
 expect 1 'finding' fuzz --cases 200 --jobs 2 --mod 'log(score)' --json "$dir/failure.json"
 has "$dir/failure.json" failure outcome replay original report
 expect 1 'SURVIVED' faults --cases 1 --jobs 1 --json "$dir/faults.json"
 has "$dir/faults.json" planted found survivors seconds faults
+
+# ---- emit and check: problems for other programs -----------------------------------------------------
+misuse 'folder' emit
+misuse '--cases' emit --cases 0 "$dir/cases"
+misuse "'decode', expected one of plain tensors" emit --impl decode "$dir/cases"
+misuse "'slow', expected one of flash_forward" emit --impl slow "$dir/cases"
+misuse "'fp8'" emit --dtype fp8 "$dir/cases"
+misuse 'expected an empty folder' emit --cases 1 "$dir"
+expect 0 '4 cases in' emit --cases 4 --seed 3 --impl flash_forward --impl flash_backward "$dir/cases"
+has "$dir/cases/manifest.json" attnproof seed cases inputs outputs required optional case pass scale mod mask
+misuse 'expected an empty folder' emit --cases 1 "$dir/cases"
+expect 1 'missing      case_00000   no file' check "$dir/cases" --json "$dir/check.json"
+has "$dir/check.json" checked failed mistrusted rounds results name outcome
+expect 1 'missing      case_00002   no file' check "$dir/cases/case_00002.safetensors"
+: >"$dir/cases/case_00000.out.safetensors"
+expect 1 'unreadable   case_00000' check "$dir/cases"
+misuse 'no file *.safetensors' check "$dir"
+misuse 'is no file' check "$dir/none.safetensors"
+misuse "'loose', expected flash, fp32, tf32 or eager" check --rounds loose "$dir/cases"
+misuse 'of dumped tensors only' check --mask causal "$dir/cases"
+printf 'not one' >"$dir/bad.safetensors"
+misuse '7 bytes, expected a safetensors file' check "$dir/bad.safetensors"
+printf '\377\377\377\377\377\377\377\177{}' >"$dir/bad.safetensors"
+misuse 'expected at most 16777216' check "$dir/bad.safetensors"
+printf '\002\0\0\0\0\0\0\0{}' >"$dir/bad.safetensors"
+misuse "no tensor 'q'" check --mask causal "$dir/bad.safetensors"
+
+# ---- gpu-check: this tool has no kernels for GPUs ----------------------------------------------------
+misuse '--seconds' gpu-check --seconds 0
+misuse "expected 'v1'" gpu-check --replay 'v0 B1' --json "$dir/gpu.json"
+misuse 'cannot be written' gpu-check --json "$dir/no/such/folder"
+expect 3 'no GPU: this attnproof was built without CUDA' gpu-check --json "$dir/gpu.json"
+has "$dir/gpu.json" tool status reason
+grep -q '"status": "no GPU"' "$dir/gpu.json" || fail 'the status is not "no GPU"'
 
 [ "$failures" -eq 0 ] && echo 'the tool behaves as documented'
 exit "$failures"

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "fuzz/case_sequences.h"
+
 namespace attn::fuzz {
 namespace {
 
@@ -60,16 +62,18 @@ struct Misses {
   }
 };
 
-template <class Bound>
-Misses compare(const Tensor<double, 4>& got, Bound bound, double largest) {
+Misses compare(const Tensor<double, 4>& got, const ExpectedOutput& expected) {
   Misses misses;
+  const double largest = largest_finite(expected.dtype);
+  const bool told = !expected.term.values().empty();
   const auto e = got.extents();
   for (std::int64_t b = 0; b < e[0]; ++b)
     for (std::int64_t h = 0; h < e[1]; ++h)
       for (std::int64_t q = 0; q < e[2]; ++q)
         for (std::int64_t d = 0; d < e[3]; ++d) {
-          const auto [reference, tolerance] = bound(b, h, q, d);
-          const double by = excess(got(b, h, q, d), reference, tolerance, largest);
+          if (told && expected.term(b, h, q, d) == Term::poison) continue;  // anything goes
+          const double by = excess(got(b, h, q, d), expected.reference(b, h, q, d),
+                                   expected.bound(b, h, q, d), largest);
           if (by > 0) misses.add(by, {b, h, q, d}, (b * e[1] + h) * e[2] + q);
         }
   return misses;
@@ -83,17 +87,17 @@ std::string range(const char* what, std::int64_t low, std::int64_t high, std::in
 
 /// The key whose weight, were it off, explains the error of one row of O best: the error points
 /// along v_j - O. Empty if no single key does.
-std::string suspect_key(const Case& c, const ForwardInputs& in, const ForwardBounds& bounds,
-                        const Tensor<double, 4>& o, const At& at) {
+std::string suspect_key(const Case& c, const PassInputs& in, const ExpectedOutput& o,
+                        const Tensor<double, 4>& got, const At& at) {
   if (c.dv < 2) return {};
   const std::int64_t b = at[0], h = at[1], q = at[2], hkv = h / (c.hq / c.hkv);
   double best = 0, weight = 0;
   std::int64_t key = -1;
-  for (std::int64_t j = 0; j < c.skv; ++j) {
+  for (std::int64_t j = 0; j < in.sequences[b].keys.count; ++j) {
     double along = 0, error2 = 0, direction2 = 0;
     for (std::int64_t d = 0; d < c.dv; ++d) {
-      const double error = o(b, h, q, d) - bounds.o(b, h, q, d);
-      const double direction = in.v(b, hkv, j, d) - bounds.o(b, h, q, d);
+      const double error = got(b, h, q, d) - o.reference(b, h, q, d);
+      const double direction = in.v(b, hkv, j, d) - o.reference(b, h, q, d);
       along += error * direction;
       error2 += error * error;
       direction2 += direction * direction;
@@ -106,31 +110,73 @@ std::string suspect_key(const Case& c, const ForwardInputs& in, const ForwardBou
                      std::abs(weight), weight > 0 ? "much" : "little");
 }
 
-std::string pattern(const Case& c, const Misses& m, std::int64_t elements, std::int64_t dv) {
-  const auto all_rows = static_cast<std::int64_t>(c.b) * c.hq * c.sq;
-  std::string text =
-      fmt::format("{} of {} elements, {} of {} rows", m.count, elements, m.rows.size(), all_rows);
-  text += range("batch", m.low[0], m.high[0], c.b) + range("head", m.low[1], m.high[1], c.hq) +
-          range("queries", m.low[2], m.high[2], c.sq) + range("channels", m.low[3], m.high[3], dv);
-  const int tile_q = c.small_tile ? 64 : 128, tile_kv = c.small_tile ? 32 : 64;
-  if (c.sq > tile_q && m.low[2] >= c.sq / tile_q * tile_q && c.sq % tile_q)
-    text += fmt::format("; only in the tail tile of queries (tile {})", tile_q);
-  if (c.skv % tile_kv) text += fmt::format("; keys end in a partial tile of {}", c.skv % tile_kv);
+/// What the index of an axis is called where a range of it is told.
+const char* axis_name(const char* letter) {
+  switch (*letter) {
+    case 'b':
+      return "batch";
+    case 'h':
+      return "head";
+    case 'q':
+      return "queries";
+    case 'k':
+      return "keys";
+    case 'd':
+      return "channels";
+    default:
+      return "index";
+  }
+}
+
+std::string pattern(const Case& c, const ExpectedOutput& expected, const Misses& m) {
+  const auto& e = expected.reference.extents();
+  std::string text = fmt::format("{} of {} elements", m.count, e[0] * e[1] * e[2] * e[3]);
+  if (expected.axes[2] && *expected.axes[2])
+    text += fmt::format(", {} of {} rows", m.rows.size(), e[0] * e[1] * e[2]);
+  for (std::size_t axis = 0; axis < 4; ++axis)
+    if (expected.axes[axis])
+      text += range(axis_name(expected.axes[axis]), m.low[axis], m.high[axis], e[axis]);
+  const TileSize tile = tile_of(c);
+  const bool of_queries = expected.axes[2] && *expected.axes[2] == 'q';
+  if (of_queries && c.sq > tile.q && m.low[2] >= c.sq / tile.q * tile.q && c.sq % tile.q)
+    text += fmt::format("; only in the tail tile of queries (tile {})", tile.q);
+  if (tile.kv > 0 && c.skv % tile.kv)
+    text += fmt::format("; keys end in a partial tile of {}", c.skv % tile.kv);
   return text;
 }
 
+/// "O[b0 h1 q63 d5]", "d slope[3, 4]".
+std::string element_text(const ExpectedOutput& expected, const At& at) {
+  std::string index;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    const char* name = expected.axes[axis];
+    if (!name) continue;
+    if (!index.empty()) index += *name ? " " : ", ";
+    index += fmt::format("{}{}", name, at[axis]);
+  }
+  return fmt::format("{}[{}]", expected.name, index);
+}
+
+/// The bound of a gradient may well reach the sum of its terms' sizes where a row is nearly
+/// one-hot: dS is then a difference of equal numbers, which the roundings of delta and P outweigh.
+constexpr double powerless_gradients = 0.1;
+
 /// Why the bounds of this case prove too little to call it a pass.
-std::string mistrust(const ForwardBounds& bounds) {
-  if (bounds.ambiguous_mass > 0.05)
+std::string mistrust(const Health& health, Pass pass) {
+  if (health.ambiguous_mass > 0.05)
     return fmt::format("rounding may flip a branch that decides {:.0f} % of a row's weight",
-                       100 * bounds.ambiguous_mass);
-  if (bounds.amplification > 10)
+                       100 * health.ambiguous_mass);
+  if (health.amplification > 10)
     return fmt::format("the mod amplifies rounding {:.0f} times beyond what the kernel may do",
-                       bounds.amplification);
-  if (bounds.powerless_share > 0)
+                       health.amplification);
+  if (health.powerless_share > (pass == Pass::backward ? powerless_gradients : 0))
     return fmt::format("the bound of {:.1f} % of the elements allows any value",
-                       100 * bounds.powerless_share);
-  if (bounds.zero_share > 0.7) return fmt::format("{:.0f} % of O is zero", 100 * bounds.zero_share);
+                       100 * health.powerless_share);
+  // where rows are proved exact, zeros are proved too: the gradients of one-hot rows
+  const RowCounts& rows = health.rows;
+  const bool proved = rows.one_hot + rows.counted + rows.powers > rows.general;
+  if (health.zero_share > 0.7 && !(proved && pass == Pass::backward))
+    return fmt::format("{:.0f} % of the result is zero", 100 * health.zero_share);
   return {};
 }
 
@@ -146,6 +192,8 @@ const char* name_of(Outcome outcome) {
       return "finding";
     case Outcome::discrepancy:
       return "discrepancy";
+    case Outcome::not_deterministic:
+      return "not deterministic";
     case Outcome::checker_fault:
       return "checker fault";
     case Outcome::refused:
@@ -154,51 +202,42 @@ const char* name_of(Outcome outcome) {
   return "?";
 }
 
-Verdict judge(const Case& c, const ForwardInputs& in, const ForwardBounds& bounds,
-              const Tensor<double, 4>& o, const Tensor<double, 4>& lse,
-              const std::function<ForwardBounds()>& rigorous) {
+Verdict judge(const Case& c, const PassInputs& in, const Expectation& expected,
+              const std::vector<Tensor<double, 4>>& got,
+              const std::function<Expectation()>& rigorous) {
   Verdict verdict;
-  verdict.rows = bounds.rows;
-  const double largest = largest_finite(c.dtype), largest_lse = largest_finite(DType::f32);
-  const Misses in_o = compare(
-      o, [&](auto... at) { return std::pair(bounds.o(at...), bounds.o_bound(at...)); }, largest);
-  const Misses in_lse = compare(
-      lse,
-      [&](auto b, auto h, auto q, auto) {
-        return std::pair(bounds.lse(b, h, q), bounds.lse_bound(b, h, q));
-      },
-      largest_lse);
-  if (in_o.count == 0 && in_lse.count == 0) {
-    if (!bounds.finding.empty() && c.fill != Fill::nan_keys) {
-      verdict.outcome = Outcome::finding;
-      verdict.reason = bounds.finding;
-    } else if (const std::string why = mistrust(bounds); !why.empty()) {
-      verdict.outcome = Outcome::mistrusted;
-      verdict.reason = why;
-    }
-    return verdict;
-  }
-  verdict.outcome = Outcome::discrepancy;
+  verdict.rows = expected.health.rows;
   Discrepancy& found = verdict.discrepancy;
-  if (in_o.count > 0) {
-    const auto [b, h, q, d] = found.at = in_o.at;
-    found.tensor = "O";
-    found.got = o(b, h, q, d);
-    found.reference = bounds.o(b, h, q, d);
-    found.bound = bounds.o_bound(b, h, q, d);
-    found.term = bounds.o_term(b, h, q, d);
-    found.proved = excess(found.got, found.reference, rigorous().o_bound(b, h, q, d), largest) > 0;
-    found.where = pattern(c, in_o, o.view().size(), c.dv) + suspect_key(c, in, bounds, o, found.at);
-  } else {
-    const auto [b, h, q, d] = found.at = in_lse.at;
-    found.tensor = "LSE";
-    found.got = lse(b, h, q, d);
-    found.reference = bounds.lse(b, h, q);
-    found.bound = bounds.lse_bound(b, h, q);
-    found.term = Term::scores;
-    found.proved =
-        excess(found.got, found.reference, rigorous().lse_bound(b, h, q), largest_lse) > 0;
-    found.where = pattern(c, in_lse, lse.view().size(), 1);
+  for (std::size_t i = 0; i < expected.outputs.size(); ++i) {
+    const ExpectedOutput& output = expected.outputs[i];
+    const Misses misses = compare(got[i], output);
+    if (misses.count == 0) continue;
+    if (verdict.outcome == Outcome::discrepancy) {
+      found.where += fmt::format("; {} of {} too", misses.count, output.name);
+      continue;
+    }
+    verdict.outcome = Outcome::discrepancy;
+    const auto [b, h, q, d] = found.at = misses.at;
+    found.tensor = output.name;
+    found.element = element_text(output, found.at);
+    found.got = got[i](b, h, q, d);
+    found.reference = output.reference(b, h, q, d);
+    found.bound = output.bound(b, h, q, d);
+    found.term = output.term.values().empty() ? Term::scores : output.term(b, h, q, d);
+    found.proved = excess(found.got, found.reference, rigorous().outputs[i].bound(b, h, q, d),
+                          largest_finite(output.dtype)) > 0;
+    found.where = pattern(c, output, misses);
+    if (output.name == "O") found.where += suspect_key(c, in, output, got[i], found.at);
+  }
+  if (verdict.outcome == Outcome::discrepancy) return verdict;
+  const Health& health = expected.health;
+  if (!health.finding.empty() && c.fill != Fill::nan_keys) {
+    verdict.outcome = Outcome::finding;
+    verdict.reason = health.finding;
+  } else if (const std::string why = mistrust(health, implementation_named(c.implementation).pass);
+             !why.empty()) {
+    verdict.outcome = Outcome::mistrusted;
+    verdict.reason = why;
   }
   return verdict;
 }
@@ -207,15 +246,13 @@ std::string report(const Case& c, const Verdict& v) {
   std::string text;
   if (v.outcome == Outcome::discrepancy) {
     const Discrepancy& d = v.discrepancy;
-    const std::string channel = d.tensor == "O" ? fmt::format(" d{}", d.at[3]) : "";
     text = fmt::format(
-        "discrepancy  {} ({})   {}[b{} h{} q{}{}] got {:.9g}  reference {:.9g}  bound {:.3g} "
-        "(mostly {}){}\nwhere        {}\n",
-        c.implementation, v.target, d.tensor, d.at[0], d.at[1], d.at[2], channel, d.got,
-        d.reference, d.bound, name_of(d.term),
+        "discrepancy  {} ({})   {} got {:.9g}  reference {:.9g}  bound {:.3g} (mostly {}){}\n"
+        "where        {}\n",
+        c.implementation, v.target, d.element, d.got, d.reference, d.bound, name_of(d.term),
         d.proved ? "\nproved       no order of rounding reaches this value" : "", d.where);
   } else {
-    text = fmt::format("{:<13}{} ({})   {}\n", name_of(v.outcome), c.implementation, v.target,
+    text = fmt::format("{:<12} {} ({})   {}\n", name_of(v.outcome), c.implementation, v.target,
                        v.reason);
   }
   return text + fmt::format("replay       attnproof replay '{}'\n", to_text(c));

@@ -7,29 +7,34 @@
 #include <string_view>
 
 #include "fuzz/case.h"
-#include "fuzz/forward_bounds.h"
+#include "fuzz/expectation.h"
+#include "fuzz/pass_inputs.h"
 #include "mods/lang/tensor.h"
 
 namespace attn::fuzz {
 
 enum class Outcome {
   pass,
-  mistrusted,     ///< nothing wrong was seen, but the bounds had no power here: not a pass
-  finding,        ///< the mod itself yields NaN or +inf at an attended pair
-  discrepancy,    ///< an output element is outside its bound
-  checker_fault,  ///< the checker of the CPU engine stopped the kernel
-  refused,        ///< the implementation or the contract refuses the case
+  mistrusted,         ///< nothing wrong was seen, but the bounds had no power here: not a pass
+  finding,            ///< the mod itself yields NaN or +inf at an attended pair
+  discrepancy,        ///< an output element is outside its bound
+  not_deterministic,  ///< two runs gave different bits
+  checker_fault,      ///< the checker of the CPU engine stopped the kernel
+  refused,            ///< the implementation or the contract refuses the case
 };
 const char* name_of(Outcome outcome);
 /// True for what makes a fuzz run fail.
 constexpr bool is_failure(Outcome o) {
-  return o == Outcome::finding || o == Outcome::discrepancy || o == Outcome::checker_fault;
+  return o == Outcome::finding || o == Outcome::discrepancy || o == Outcome::not_deterministic ||
+         o == Outcome::checker_fault;
 }
 
 /// What is wrong with one output, at its worst element.
 struct Discrepancy {
-  std::string tensor;                ///< "O" or "LSE"
-  std::array<std::int64_t, 4> at{};  ///< b, h, q, d (d = 0 for LSE)
+  std::string tensor;  ///< "O", "LSE", "dK", ...
+  std::array<std::int64_t, 4>
+      at{};             ///< the index of the element, 0 along an axis that is not there
+  std::string element;  ///< "O[b0 h1 q63 d5]", "d slope[3]"
   double got = 0, reference = 0, bound = 0;
   Term term = Term::none;  ///< of the bound
   bool proved = false;     ///< outside the rigorous bound too
@@ -40,16 +45,16 @@ struct Verdict {
   Outcome outcome = Outcome::pass;
   std::string reason;       ///< of every outcome but pass and discrepancy
   Discrepancy discrepancy;  ///< of a discrepancy
-  ForwardBounds::Rows rows;
+  RowCounts rows;
   std::string_view target;  ///< where the kernel really ran
 };
 
-/// Compares O [B, Hq, Sq, Dv] and LSE [B, Hq, Sq, 1] with their bounds: classes (NaN, infinities,
-/// finite) first, then |got - reference| <= bound, so that a NaN never passes.
-/// `rigorous` is called only for a discrepancy, to tell whether it is proved.
-Verdict judge(const Case& c, const ForwardInputs& in, const ForwardBounds& bounds,
-              const Tensor<double, 4>& o, const Tensor<double, 4>& lse,
-              const std::function<ForwardBounds()>& rigorous);
+/// Compares outputs with what is expected, one by one: classes (NaN, infinities, finite) first,
+/// then |got - reference| <= bound, so that a NaN never passes. The first output that is off is
+/// reported, at its worst element. `rigorous` is called only then, to tell whether that is proved.
+Verdict judge(const Case& c, const PassInputs& in, const Expectation& expected,
+              const std::vector<Tensor<double, 4>>& got,
+              const std::function<Expectation()>& rigorous);
 
 /// The report of a failure: what, where, and the line that runs it again.
 std::string report(const Case& c, const Verdict& verdict);

@@ -22,7 +22,7 @@ struct Judged {
   TableStore tables;
   TreeMod mod;
   TreeMask mask;
-  ForwardInputs in;
+  PassInputs in;
   ForwardBounds bounds;
   Tensor<double, 4> o, lse;
 
@@ -39,8 +39,9 @@ struct Judged {
     lse.values() = bounds.lse.values();
   }
   Verdict verdict() const {
-    return judge(c, in, bounds, o, lse, [this] {
-      return bound_forward(in, mod, mask, flash_numerics(c.dtype), BoundKind::rigorous);
+    return judge(c, in, expect(bounds, c.dtype, false), {o, lse}, [this] {
+      return expect(bound_forward(in, mod, mask, flash_numerics(c.dtype), BoundKind::rigorous),
+                    c.dtype, false);
     });
   }
   Outcome outcome() const { return verdict().outcome; }
@@ -262,6 +263,84 @@ TEST(Report, SuspectsTheKeyWhoseWeightIsOff) {
       EXPECT_NE(where.find(weight > 0 ? "too much" : "too little"), std::string::npos) << where;
     }
   }
+}
+
+/// Expectations written by hand, for outputs of every shape.
+struct ByHand {
+  Case c = parse_case("v1 B1 Hq2 Hkv1 Sq3 Skv2 D2 Dv1 bf16");
+  PassInputs in;
+  Expectation expected;
+  std::vector<Tensor<double, 4>> got;
+
+  void add(const char* name, const std::array<const char*, 4>& axes,
+           const std::array<std::int64_t, 4>& extents) {
+    const Tensor<double, 4> zeros(extents);
+    Tensor<double, 4> bound(extents);
+    for (double& x : bound.values()) x = 0.5;
+    expected.outputs.push_back({name, axes, DType::f32, zeros, bound, {}});
+    got.push_back(zeros);
+  }
+  Verdict verdict() const {
+    return judge(c, in, expected, got, [this] { return expected; });
+  }
+};
+
+TEST(Verdict, JudgesEveryOutput) {
+  ByHand j;
+  j.add("dQ", {"b", "h", "q", "d"}, {1, 2, 3, 2});
+  j.add("dK", {"b", "h", "k", "d"}, {1, 1, 2, 2});
+  j.add("d slope", {nullptr, nullptr, "", ""}, {1, 1, 3, 4});
+  j.add("dSink", {nullptr, nullptr, nullptr, ""}, {1, 1, 1, 2});
+  EXPECT_EQ(j.verdict().outcome, Outcome::pass);
+  ByHand k = j;
+  k.got[1](0, 0, 1, 0) = 0.75;
+  EXPECT_EQ(k.verdict().discrepancy.element, "dK[b0 h0 k1 d0]");
+  EXPECT_NE(k.verdict().discrepancy.where.find("keys 1"), std::string::npos)
+      << k.verdict().discrepancy.where;
+  k.got[3](0, 0, 0, 1) = nan;
+  EXPECT_NE(k.verdict().discrepancy.where.find("1 of dSink too"), std::string::npos);
+  ByHand slope = j;
+  slope.got[2](0, 0, 2, 1) = -1;
+  EXPECT_EQ(slope.verdict().discrepancy.element, "d slope[2, 1]");
+  EXPECT_TRUE(slope.verdict().discrepancy.proved);
+  ByHand sink = j;
+  sink.got[3](0, 0, 0, 1) = nan;
+  EXPECT_EQ(sink.verdict().discrepancy.element, "dSink[1]");
+}
+
+TEST(Verdict, WhatPoisonMayReachIsNotJudged) {
+  ByHand j;
+  j.add("dQ", {"b", "h", "q", "d"}, {1, 2, 3, 2});
+  Tensor<Term, 4>& term = j.expected.outputs[0].term;
+  term = Tensor<Term, 4>({1, 2, 3, 2});
+  j.got[0](0, 1, 2, 0) = nan;
+  EXPECT_EQ(j.verdict().outcome, Outcome::discrepancy);
+  term(0, 1, 2, 0) = Term::poison;
+  EXPECT_EQ(j.verdict().outcome, Outcome::pass);
+  j.got[0](0, 1, 2, 1) = nan;
+  EXPECT_EQ(j.verdict().outcome, Outcome::discrepancy);
+}
+
+TEST(Expectation, HasTheOutputsOfThePass) {
+  const Judged j(plain);
+  const Expectation two = expect(j.bounds, j.c.dtype, false),
+                    three = expect(j.bounds, j.c.dtype, true);
+  ASSERT_EQ(two.outputs.size(), 2u);
+  ASSERT_EQ(three.outputs.size(), 3u);
+  EXPECT_EQ(three.outputs[2].name, "row max");
+  EXPECT_EQ(three.outputs[2].reference(1, 2, 3, 0), j.bounds.row_max(1, 2, 3));
+  EXPECT_EQ(two.outputs[1].bound(1, 2, 3, 0), j.bounds.lse_bound(1, 2, 3));
+  BackwardBounds b;
+  b.captured.resize(1);
+  b.captured[0].value = b.captured[0].bound = {1, 2, 3, 4, 5, 6};
+  b.d_sink.value = b.d_sink.bound = {7, 8};
+  const CapturedTensor slope{nullptr, DType::f32, 4, {2, 3}, {3, 1}, "slope"};
+  const Expectation backward = expect(b, DType::bf16, {slope}, true);
+  ASSERT_EQ(backward.outputs.size(), 5u);
+  EXPECT_EQ(backward.outputs[3].name, "d slope");
+  EXPECT_EQ(backward.outputs[3].reference(0, 0, 1, 2), 6);
+  EXPECT_EQ(backward.outputs[4].reference(0, 0, 0, 1), 8);
+  EXPECT_EQ(expect(b, DType::bf16, {slope}, false).outputs.size(), 4u);
 }
 
 TEST(Report, OfWhatIsNoDiscrepancy) {

@@ -34,6 +34,7 @@ namespace attn {
 /// from it stays an aggregate, `Mask{{}, width}`.
 struct MaskBase {};
 
+/// A mask that has opted in.
 template <class M>
 concept mask_operand = std::derived_from<M, MaskBase>;
 
@@ -111,32 +112,40 @@ struct Negation : MaskBase {
   void check(const Sizes& sizes) const { check_mask(mask, sizes); }
 };
 
+/// Both let the pair attend.
 template <class First, class Second>
 AllOf<First, Second> all_of(const First& first, const Second& second) {
   return {{}, first, second};
 }
+/// At least one of them lets the pair attend.
 template <class First, class Second>
 AnyOf<First, Second> any_of(const First& first, const Second& second) {
   return {{}, first, second};
 }
+/// One of them lets the pair attend and the other does not.
 template <class First, class Second>
 ExactlyOneOf<First, Second> exactly_one_of(const First& first, const Second& second) {
   return {{}, first, second};
 }
+/// The mask does not let the pair attend.
 template <class Mask>
 Negation<Mask> negate(const Mask& mask) {
   return {{}, mask};
 }
 
+/// As `all_of`.
 template <class A, class B>
 requires mask_operands<A, B> AllOf<A, B>
 operator&&(const A& a, const B& b) { return all_of(a, b); }
+/// As `any_of`.
 template <class A, class B>
 requires mask_operands<A, B> AnyOf<A, B>
 operator||(const A& a, const B& b) { return any_of(a, b); }
+/// As `exactly_one_of`.
 template <class A, class B>
 requires mask_operands<A, B> ExactlyOneOf<A, B>
 operator!=(const A& a, const B& b) { return exactly_one_of(a, b); }
+/// As `negate`.
 template <mask_operand M>
 Negation<M> operator!(const M& mask) {
   return negate(mask);

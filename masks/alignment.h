@@ -62,9 +62,12 @@ struct Alignment {
   }
 };
 
+/// Row 0 ends on key 0.
 inline constexpr Alignment top_left{};
+/// The last row ends on the last key.
 inline constexpr Alignment bottom_right{Alignment::Kind::bottom_right, 0, {}};
 
+/// Row 0 ends on key `offset`.
 inline Alignment diagonal_offset(std::int32_t offset) {
   return {Alignment::Kind::fixed, offset, {}};
 }

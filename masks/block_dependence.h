@@ -74,6 +74,7 @@ struct DependentNumber : Dependence {
 #undef ATTN_DEPENDS_ON_BOTH
 };
 
+/// The environment of a functor that is asked what its result depends on.
 struct DependenceEnv {
   using Int = DependentNumber;
   using Score = DependentNumber;

@@ -21,6 +21,7 @@
 /// block at a tail says nothing of keys beyond Skv: who loads them has to leave them out.
 namespace attn {
 
+/// What the pairs of a block have in common.
 enum class BlockKind : std::int32_t { empty, partial, full };
 
 /// Key blocks first to last, both included, all of one kind; never of kind `empty`.
@@ -32,6 +33,7 @@ struct BlockSpan {
   friend bool operator==(const BlockSpan&, const BlockSpan&) = default;
 };
 
+/// The problem that a block mask belongs to, its block size, and what its planes share.
 struct BlockMaskShape {
   int b = 1, hq = 1, sq = 0, skv = 0;
   int q_block = 128, kv_block = 128;
@@ -57,6 +59,7 @@ struct BlockMaskCost {
   bool ran_on_intervals = false;        ///< false: the mask takes scalars only
 };
 
+/// How many blocks of each kind there are, and what storing them takes.
 struct BlockMaskStatistics : BlockMaskCost {
   std::int64_t full_blocks = 0, partial_blocks = 0, empty_blocks = 0;  ///< of all heads
   std::int64_t spans = 0;                                              ///< stored

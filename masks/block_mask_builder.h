@@ -19,6 +19,7 @@ enum class Sharing {
   required    ///< share, or throw
 };
 
+/// The block size, and whether batch entries or heads may share a plane.
 struct BlockMaskOptions {
   int q_block = 128;
   int kv_block = 128;

@@ -63,6 +63,7 @@ bool > Dense dense(const TensorView<T, Rank>& mask) {
   }
   return {{}, Captured<4, bool>(full, "dense mask")};
 }
+/// The mask that `mask` holds: [Sq, Skv], or with [Hq] or [B, Hq] before these.
 template <int Rank>
 Dense dense(const Captured<Rank, bool>& mask) {
   return dense(mask.tensor);

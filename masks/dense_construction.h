@@ -62,6 +62,7 @@ Maybe verdict(const Mask& mask, const Sizes& sizes, const Box& box) {
   return call_mask(mask, axis(0), axis(1), axis(2), axis(3));
 }
 
+/// What is asked of a mask's answers on boxes.
 enum class Verdicts {
   sound,  ///< "yes" only where every pair attends, "no" only where none does
   exact   ///< and "yes" wherever every pair attends, "no" wherever none does

@@ -78,6 +78,7 @@ inline Document document(const Captured<1, std::int32_t>& q_ids,
   return document(Captured<2, std::int32_t>(one_row(q_ids.tensor)),
                   Captured<2, std::int32_t>(one_row(kv_ids.tensor)));
 }
+/// One table for both sides, the same in every batch entry.
 inline Document document(const Captured<1, std::int32_t>& ids) { return document(ids, ids); }
 
 /// The ids of documents of these lengths, one after another: {3, 0, 2} gives 0 0 0 2 2.

@@ -63,6 +63,7 @@ DocumentWise<Mask> document_wise(const Document& same_document,
                                  const Captured<2, std::int32_t>& kv_origin, const Mask& mask) {
   return {{}, same_document, q_origin, kv_origin, mask};
 }
+/// The same origins in every batch entry: [Sq] and [Skv].
 template <class Mask>
 DocumentWise<Mask> document_wise(const Document& same_document,
                                  const Captured<1, std::int32_t>& q_origin,

@@ -22,6 +22,7 @@ struct Full : MaskBase {
   }
 };
 
+/// Every pair attends.
 inline Full full() { return {}; }
 
 }  // namespace attn

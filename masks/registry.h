@@ -48,6 +48,7 @@ class AnyMask {
   std::shared_ptr<const Face> face_;
 };
 
+/// A mask of the registry: its texts, and how it is built.
 struct MaskEntry : EntryText {
   AnyMask (*build)(Arguments& arguments);
 };

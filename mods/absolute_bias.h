@@ -33,6 +33,7 @@ template <int Rank>
 AbsoluteBias absolute_bias(const Captured<Rank>& table) {
   return {broadcast_table(table, "absolute bias")};
 }
+/// The bias read from `table`; the memory stays the caller's.
 template <int Rank>
 AbsoluteBias absolute_bias(const Tensor<float, Rank>& table) {
   return absolute_bias(Captured<Rank>(table));

@@ -31,9 +31,11 @@ struct ExpectedAxis {
 inline ExpectedAxis one_or(const char* name, std::int64_t length) {
   return {ExpectedAxis::Rule::one_or, name, length};
 }
+/// The length or more.
 inline ExpectedAxis at_least(const char* name, std::int64_t length) {
   return {ExpectedAxis::Rule::at_least, name, length};
 }
+/// The length.
 inline ExpectedAxis exactly(const char* name, std::int64_t length) {
   return {ExpectedAxis::Rule::exactly, name, length};
 }

@@ -27,6 +27,7 @@ struct Parameter {
 Parameter whole(const char* name, int value, int least, const char* what);
 Parameter real(const char* name, double value, double least, double most, const char* what);
 
+/// The parameters of an entry, in order.
 template <class... P>
 std::vector<Parameter> takes(const P&... parameters) {
   return {parameters...};

@@ -23,6 +23,7 @@ struct Checkerboard {
   }
 };
 
+/// s / 2 where j - i is even, 2 s elsewhere.
 inline Checkerboard checkerboard() { return {}; }
 
 }  // namespace attn

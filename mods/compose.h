@@ -29,6 +29,7 @@ struct Composition {
   }
 };
 
+/// `first`, then `second` on its result.
 template <class First, class Second>
 Composition<First, Second> then(const First& first, const Second& second) {
   return {first, second};

@@ -105,6 +105,7 @@ struct ReadGradient {
   std::int64_t offset = -1;
   int reads = 0;
 };
+/// The derivative of the mod to the entry that its `read`-th captured read takes.
 template <class Mod>
 ReadGradient gradient_of_read(const Mod& mod, const Sizes& sizes, int read, double s, int b, int h,
                               int i, int j) {

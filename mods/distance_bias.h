@@ -47,6 +47,7 @@ struct DistanceBias {
   }
 };
 
+/// The bias j - i.
 inline DistanceBias distance_bias() { return {}; }
 /// @throws std::invalid_argument if `low` is above `high`.
 inline DistanceBias distance_bias(std::int32_t low, std::int32_t high) {
@@ -54,6 +55,7 @@ inline DistanceBias distance_bias(std::int32_t low, std::int32_t high) {
   mod.check({});
   return mod;
 }
+/// The bias |i - j|.
 inline DistanceBias absolute_distance() {
   DistanceBias mod;
   mod.absolute = true;

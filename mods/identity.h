@@ -14,6 +14,7 @@ struct Identity {
   }
 };
 
+/// Scores as they are.
 inline Identity identity() { return {}; }
 
 }  // namespace attn

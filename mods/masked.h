@@ -32,6 +32,7 @@ struct Masked {
   }
 };
 
+/// `mod` where `mask` says yes, -inf elsewhere.
 template <class Mask, class Mod>
 Masked<Mask, Mod> masked(const Mask& mask, const Mod& mod) {
   return {mask, mod};

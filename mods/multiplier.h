@@ -31,6 +31,7 @@ template <int Rank>
 Multiplier multiplier(const Captured<Rank>& table) {
   return {broadcast_table(table, "multiplier")};
 }
+/// The factor read from `table`; the memory stays the caller's.
 template <int Rank>
 Multiplier multiplier(const Tensor<float, Rank>& table) {
   return multiplier(Captured<Rank>(table));

@@ -58,6 +58,7 @@ class AnyMod {
   std::shared_ptr<const Face> face_;
 };
 
+/// A mod of the registry: its texts, and how it is built.
 struct ModEntry : EntryText {
   AnyMod (*build)(Arguments& arguments);
 };

@@ -23,6 +23,7 @@ struct Silu {
   }
 };
 
+/// s / (1 + e^-s).
 inline Silu silu() { return {}; }
 
 }  // namespace attn

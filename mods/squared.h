@@ -24,6 +24,7 @@ struct Squared {
   }
 };
 
+/// `factor` times the square of the score.
 inline Squared squared(float factor = 1) { return {factor}; }
 
 }  // namespace attn

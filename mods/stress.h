@@ -82,7 +82,9 @@ struct StressXor {
   }
 };
 
+/// (s * (8 + |d|) - d / 2) / (1 + |d|), d = i - j.
 inline StressArithmetic stress_arithmetic() { return {}; }
+/// i even ? (j mod 3 == 0 ? 2 s : s + 1) : -s / 2.
 inline StressParity stress_parity() { return {}; }
 /// [B], [Hq], [Sq] and [Skv]. The memory stays the caller's.
 inline StressBuffers stress_buffers(const Captured<1>& batch, const Captured<1>& head,

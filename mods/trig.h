@@ -23,7 +23,9 @@ struct Trig {
   }
 };
 
+/// sin(cos s) + tan b.
 inline Trig trig() { return {false}; }
+/// cos s * sin s + tan b.
 inline Trig trig2() { return {true}; }
 
 }  // namespace attn

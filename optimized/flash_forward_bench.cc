@@ -18,14 +18,14 @@ void flash_tiles(benchmark::State& state, Engine engine, bool check) {
     for (bfloat16& value : t->values())
       value = from_float<bfloat16>(
           static_cast<float>((x = x * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1);
-  ForwardCall call{describe("q", q.view()),
-                   describe("k", k.view()),
-                   describe("v", v.view()),
-                   describe("o", o.view()),
-                   describe("lse", lse.view()),
-                   compile_mod(parse_mod("score"), {}),
-                   compile_mask(parse_mask("true"), {}),
-                   {}};
+  AttentionCall call;
+  call.q = describe("q", q.view());
+  call.k = describe("k", k.view());
+  call.v = describe("v", v.view());
+  call.o = describe("o", o.view());
+  call.lse = describe("lse", lse.view());
+  call.mod = compile_mod(parse_mod("score"), {});
+  call.mask = compile_mask(parse_mask("true"), {});
   call.options.tile = TileChoice::production;
   call.options.launch.check = check;
   const Implementation& flash = implementation_named("flash_forward");

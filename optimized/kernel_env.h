@@ -3,6 +3,7 @@
 #include <string>
 
 #include "mods/lang/captured.h"
+#include "mods/lang/dual.h"
 #include "mods/lang/index.h"
 #include "optimized/simt/simt.h"
 
@@ -63,6 +64,45 @@ struct KernelEnv {
         },
         index);
 #endif
+  }
+};
+
+/// KernelEnv for the backward pass: scores are dual numbers. Seeded on the score, a mod gives its
+/// derivative to the score; seeded on its r-th floating read, to that entry of a captured tensor.
+struct DualKernelEnv {
+  using Int = simt::lane<int>;
+  using Score = Dual<simt::lane<float>>;
+  Sizes sizes;
+  int seeded = -1;  ///< the read that carries the tangent; -1: none
+  int reads = 0;    ///< floating reads of this call so far
+  /// Of the seeded read: the tensor, and the entry in row-major order over its extents.
+  const void* data = nullptr;
+  int rank = 0;
+  std::int64_t extents[4] = {}, strides[4] = {};
+  simt::lane<std::int64_t> entry{};
+
+  ATTN_DEVICE Score to_score(const Int& i) const { return Score(simt::lane<float>(i)); }
+
+  template <int Rank, class T>
+  ATTN_DEVICE auto read(const Captured<Rank, T>& c, const Int (&at)[Rank]) {
+    const auto value = KernelEnv{sizes}.read(c, at);
+    if constexpr (!is_floating_storage<T>) {
+      return value;
+    } else {
+      const bool mine = reads++ == seeded;
+      if (mine) {
+        data = c.tensor.data;
+        rank = Rank;
+        entry = 0;
+        for (int axis = 0; axis < Rank; ++axis) {
+          extents[axis] = c.tensor.extents[axis];
+          strides[axis] = c.tensor.strides[axis];
+          if (extents[axis] != 1)
+            entry = entry * extents[axis] + simt::lane<std::int64_t>(at[axis]);
+        }
+      }
+      return Score(simt::lane<float>(value), simt::lane<float>(mine ? 1.0f : 0.0f));
+    }
   }
 };
 

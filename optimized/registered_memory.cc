@@ -40,8 +40,6 @@ void mark(simt::Registration& memory, const View& view, simt::Access access) {
   visit(view.data, 0);
 }
 
-std::size_t bytes_of(DType t) { return t == DType::f64 ? 8 : t == DType::f32 ? 4 : 2; }
-
 }  // namespace
 
 simt::Registration register_tensors(std::span<const AccessedTensor> tensors,

@@ -25,7 +25,7 @@ function(attn_kernel_units library)
   set(define "")
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND arg_INSTANCES)
     list(GET arg_INSTANCES 0 arg_INSTANCES)
-    set(define "#define ATTN_FIRST_INSTANCE_ONLY 1\n")
+    set(define "#define ATTN_FIRST_INSTANCE_ONLY 1\n#define ATTN_LARGEST_HEAD 64\n")
     target_compile_definitions(${library} PUBLIC ATTN_FIRST_INSTANCE_ONLY)
   endif()
   if(NOT arg_INSTANCES)
@@ -65,20 +65,57 @@ function(attn_library_kernels)
   endif()
 
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/optimized/*.cu)
+  list(FILTER cuda_sources EXCLUDE REGEX "/timed_[a-z]+\\.cu$")  # of attnproof_gpu alone
   get_target_property(units attn_kernels ATTN_UNITS_cu)
   if(units)
     list(APPEND cuda_sources ${units})
   endif()
   if(ATTN_HAS_CUDA AND cuda_sources)
-    add_library(cuda_compile OBJECT EXCLUDE_FROM_ALL ${cuda_sources})
-    target_link_libraries(cuda_compile PRIVATE attn_core)
-    target_compile_definitions(cuda_compile PRIVATE ATTN_ENGINE_CUDA)
-    target_compile_options(cuda_compile PRIVATE -std=c++20 --expt-relaxed-constexpr
-                           # 20012: Eigen's __host__ on defaulted functions. 20011, 20014: mods are
-                           # templates for host and device, and host number types use them too. 554:
-                           # a conversion to const that its own constraint rules out.
-                           -diag-suppress=20011,20012,20014,554)
+    # The interpreter of expressions in its second storage type shows nothing that typed_*.cu do not:
+    # left out of the tests, for their time.
+    set(second ${cuda_sources})
+    list(FILTER second INCLUDE REGEX "_bfloat16\\.cu$")
+    list(REMOVE_ITEM cuda_sources ${second})
+    attn_cuda_objects(cuda_compile ${cuda_sources})
+    attn_cuda_objects(cuda_bfloat16 ${second})
+    # The logs of ptxas_log.sh lie beside these; optimized/cuda_report.sh makes a table of them.
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/cuda_objects.txt
+         CONTENT "$<JOIN:$<TARGET_OBJECTS:cuda_compile>,\n>\n")
   endif()
+endfunction()
+
+# attn_cuda_objects(<target> <source>...): an object library that nvcc compiles, not part of `all`.
+# What ptxas says about registers and spills goes to a log beside each object.
+function(attn_cuda_objects target)
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+  target_link_libraries(${target} PRIVATE attn_core)
+  target_compile_definitions(${target} PRIVATE ATTN_ENGINE_CUDA)
+  target_compile_options(${target} PRIVATE -std=c++20 --expt-relaxed-constexpr
+                         # 20012: Eigen's __host__ on defaulted functions. 20011, 20014: mods are
+                         # templates for host and device, and host number types use them too. 554:
+                         # a conversion to const that its own constraint rules out. 550: a parameter
+                         # that is there for its type.
+                         -diag-suppress=20011,20012,20014,554,550 -Xptxas=-v)
+  set_target_properties(${target} PROPERTIES
+                        CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/optimized/ptxas_log.sh)
+endfunction()
+
+# attn_gpu_tool(): the target attnproof_gpu, which is attnproof with the kernels for GPUs in it. One
+# file that runs where there is a driver and a C library and nothing else: what else it needs is
+# linked statically.
+function(attn_gpu_tool)
+  if(NOT TARGET cuda_compile OR NOT TARGET attn_fuzz)
+    return()
+  endif()
+  find_package(CUDAToolkit REQUIRED)
+  file(GLOB timed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/optimized/timed_*.cu)
+  attn_cuda_objects(cuda_timed ${timed})
+  add_executable(attnproof_gpu EXCLUDE_FROM_ALL fuzz/attnproof.cc $<TARGET_OBJECTS:cuda_compile>
+                 $<TARGET_OBJECTS:cuda_bfloat16> $<TARGET_OBJECTS:cuda_timed>)
+  target_link_libraries(attnproof_gpu PRIVATE attn_fuzz CUDA::cudart_static)
+  # Debian's CMake files name the shared Boost.Context; it is left out where nothing needs it.
+  target_link_options(attnproof_gpu PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed
+                      -Wl,--whole-archive -l:libboost_context.a -Wl,--no-whole-archive)
 endfunction()
 
 # attn_find_cuda(): sets ATTN_HAS_CUDA. A macro: enable_language must run in the caller's scope.

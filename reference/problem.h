@@ -47,6 +47,7 @@ struct TensorInfo {
   std::string shape() const;  ///< "[2, 4, 128, 64]"
 };
 
+/// A view without its element type, for checks and messages.
 template <class T, int Rank>
 TensorInfo describe(const char* name, const TensorView<T, Rank>& view) {
   using Element = std::remove_const_t<T>;
@@ -91,6 +92,7 @@ struct Problem {
 Problem make_problem(const TensorInfo& q, const TensorInfo& k, const TensorInfo& v,
                      const Options& options = {});
 
+/// The same for views.
 template <class T>
 Problem make_problem(TensorView<const T, 4> q, TensorView<const T, 4> k, TensorView<const T, 4> v,
                      const Options& options = {}) {

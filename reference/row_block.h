@@ -14,9 +14,13 @@
 /// that work on a block of rows of the score matrix, so that each pass is compiled once.
 namespace attn::reference {
 
+/// A block of scores, row by row.
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A number a row.
 using Vector = Eigen::VectorXd;
+/// Tensors [B, H, S, D] in fp64,
 using Tensor4 = Tensor<double, 4>;
+/// and [B, H, S].
 using Tensor3 = Tensor<double, 3>;
 
 /// Rows of scores that are worked on together.
@@ -48,6 +52,7 @@ inline Eigen::Map<const Matrix> head(const Tensor4& x, RowRange rows, int h) {
   return {x.view().data + x.view().offset(rows.batch, h, rows.first, 0), rows.count,
           x.extents()[3]};
 }
+/// The rows of one head as a matrix that shares the tensor's memory.
 inline Eigen::Map<Matrix> head(Tensor4& x, RowRange rows, int h) {
   return {x.view().data + x.view().offset(rows.batch, h, rows.first, 0), rows.count,
           x.extents()[3]};
@@ -56,6 +61,7 @@ inline Eigen::Map<Matrix> head(Tensor4& x, RowRange rows, int h) {
 inline Eigen::Map<const Vector> head(const Tensor3& x, RowRange rows, int h) {
   return {x.view().data + x.view().offset(rows.batch, h, rows.first), rows.count};
 }
+/// The rows of one head as a vector that shares the tensor's memory.
 inline Eigen::Map<Vector> head(Tensor3& x, RowRange rows, int h) {
   return {x.view().data + x.view().offset(rows.batch, h, rows.first), rows.count};
 }

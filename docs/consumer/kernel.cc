@@ -1,11 +1,23 @@
-// Compiled for the warp engine (see CMakeLists.txt): the shipped kernel with this project's mod.
-#include <attn/masks/full.h>
-#include <attn/optimized/flash_forward_launch.h>
+// A kernel of this project's own, written on the SIMT layer and compiled for the warp engine (see
+// CMakeLists.txt): y[i] = scale * x[i], under the checker.
+#include <attn/optimized/simt/memory.h>
+#include <attn/optimized/simt/simt.h>
 
-#include "every_other.h"
+#include <cstdint>
+#include <vector>
 
-void run_kernel(attn::TensorView<const attn::half, 4> q, attn::TensorView<const attn::half, 4> k,
-                attn::TensorView<const attn::half, 4> v, attn::TensorView<attn::half, 4> o,
-                attn::TensorView<float, 3> lse, const EveryOther& mod) {
-  attn::flash_forward<attn::half>(q, k, v, o, lse, mod, attn::full());
+namespace simt = attn::simt;
+
+ATTN_KERNEL scale_kernel(const float* x, float* y, int n, float scale) {
+  const simt::lane<int> i = simt::block_x() * simt::block_threads() + simt::thread_id();
+  const simt::lane<std::int64_t> at(i);
+  simt::stg(y, at, simt::ldg(x, at, i < n) * scale, i < n);
+}
+
+std::vector<float> scaled(const std::vector<float>& values, float scale) {
+  const simt::DeviceBuffer<float> x(values);
+  simt::DeviceBuffer<float> y(values.size());
+  const int n = static_cast<int>(values.size());
+  simt::launch({(n + 63) / 64, 1, 1}, 64, 0, {}, scale_kernel, x.data(), y.data(), n, scale);
+  return {y.begin(), y.end()};
 }

@@ -8,8 +8,10 @@
 /// What the lessons work on: one query row and its keys, in fp64.
 namespace lesson {
 
+/// A vector.
 using Row = std::vector<double>;
 
+/// One query and its keys.
 struct Problem {
   Row q;               ///< [D]
   std::vector<Row> k;  ///< [Skv][D]
@@ -23,12 +25,19 @@ struct Answer {
   double lse = 0;
 };
 
-/// s_j = scale * dot(q, k_j)
-inline double score(const Problem& x, std::size_t j) {
-  double dot = 0;
-  for (std::size_t d = 0; d < x.q.size(); ++d) dot += x.q[d] * x.k[j][d];
-  return x.scale * dot;
+/// sum_d a_d b_d
+inline double dot(const Row& a, const Row& b) {
+  double sum = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) sum += a[d] * b[d];
+  return sum;
 }
+
+/// s_j = scale * dot(q, k_j), of any query.
+inline double score(const Row& q, const Problem& x, std::size_t j) {
+  return x.scale * dot(q, x.k[j]);
+}
+/// Of the problem's own query.
+inline double score(const Problem& x, std::size_t j) { return score(x.q, x, j); }
 
 /// A random problem; `size` stretches the scores.
 inline Problem random_problem(std::uint32_t seed, double size = 1) {
@@ -46,11 +55,12 @@ inline Problem random_problem(std::uint32_t seed, double size = 1) {
 
 /// How far two ways of computing one output may lie apart: every weight e^s carries the rounding of
 /// its argument (|s| units) and of a few operations, and n terms are added; each output is at most
-/// the largest |v|. A bound on both ways together is twice that.
-inline double rounding_bound(const Problem& x) {
+/// the largest |v|. A bound on both ways together is twice that. `added` bounds what a mod adds to
+/// a score.
+inline double rounding_bound(const Problem& x, double added = 0) {
   double largest_score = 0, largest_value = 0;
   for (std::size_t j = 0; j < x.k.size(); ++j) {
-    largest_score = std::max(largest_score, std::abs(score(x, j)));
+    largest_score = std::max(largest_score, std::abs(score(x, j)) + added);
     for (const double value : x.v[j]) largest_value = std::max(largest_value, std::abs(value));
   }
   const double roundings = 4 * largest_score + 2 * static_cast<double>(x.k.size()) + 16;

@@ -62,6 +62,7 @@ struct Captured {
   }
 };
 
+/// True for the types of captured tensors that give a score and have a gradient.
 template <class T>
 inline constexpr bool is_floating_storage = std::is_same_v<T, float> || std::is_same_v<T, double> ||
                                             std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;

@@ -44,16 +44,19 @@ struct Dual {
   ATTN_INLINE friend auto operator!=(const Dual& a, const Dual& b) { return a.v != b.v; }
 };
 
+/// As `select`: both parts of the number chosen.
 template <class C, class T>
 ATTN_INLINE Dual<T> number_select(const C& c, const Dual<T>& a, const Dual<T>& b) {
   return {T(select(c, a.v, b.v)), T(select(c, a.d, b.d))};
 }
+/// The same with a constant, whose derivative is 0.
 template <class C, class T, class S>
 requires std::convertible_to<S, Dual<T>> ATTN_INLINE Dual<T> number_select(const C& c,
                                                                            const Dual<T>& a,
                                                                            const S& b) {
   return number_select(c, a, Dual<T>(b));
 }
+/// The same with a constant, whose derivative is 0.
 template <class C, class T, class S>
 requires std::convertible_to<S, Dual<T>> ATTN_INLINE Dual<T> number_select(const C& c, const S& a,
                                                                            const Dual<T>& b) {

@@ -79,6 +79,7 @@ struct BasicDualEnv {
     }
   }
 };
+/// The environment of the reference's backward pass.
 using DualEnv = BasicDualEnv<double>;
 
 /// Bounds the rounding of a mod: the score comes in with an error and leaves with one.

@@ -19,6 +19,7 @@ using ConditionOf =
 /// Numbers that keep fp64 constants; kernels hold theirs in fp32.
 template <class Score>
 inline constexpr bool keeps_double = std::same_as<Score, double> || std::same_as<Score, Rounded>;
+/// A dual number keeps what its parts keep.
 template <class T>
 inline constexpr bool keeps_double<Dual<T>> = keeps_double<T>;
 
@@ -49,6 +50,7 @@ template <class C>
 ATTN_INLINE C select_condition(const C& c, const C& a, const C& b) {
   return (c && a) || (!c && b) || (a && b);
 }
+/// Whether two conditions agree, of any condition type.
 template <class C>
 ATTN_INLINE C same_condition(const C& a, const C& b) {
   return (a && b) || (!a && !b);

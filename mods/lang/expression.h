@@ -18,6 +18,7 @@ namespace attn {
 /// What an expression gives, and what a table holds: 32-bit integers, float scores or conditions.
 enum class ValueType : std::uint8_t { index, real, condition };
 
+/// What a node of an expression does.
 enum class Op : std::uint8_t {
   score, b, h, q, kv,                                              // what the functor is given
   length_b, length_hq, length_hkv, length_sq, length_skv,          // what the environment knows
@@ -30,6 +31,7 @@ enum class Op : std::uint8_t {
   tanh, sigmoid, exp, log, sin, cos, floor,
   floor_div, floor_mod,
 };
+/// How many kinds of node there are.
 inline constexpr int op_count = static_cast<int>(Op::floor_mod) + 1;
 
 struct Node;
@@ -48,9 +50,13 @@ struct Node {
   std::vector<Expression> args;  ///< operands, or a read's subscripts
 };
 
+/// The most levels that an expression may have.
 inline constexpr int max_expression_depth = 200;
+/// The most nodes.
 inline constexpr int max_expression_size = 1000;
+/// The most axes of a table.
 inline constexpr int max_table_rank = 4;
+/// The longest name of a table, in bytes.
 inline constexpr int max_table_name = 23;
 
 /// A node that cannot be built. `operand` counts from 0; -1 is the node itself.

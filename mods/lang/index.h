@@ -31,8 +31,10 @@ struct Index {
   ATTN_INLINE auto score() const { return env->to_score(value); }
 };
 
+/// True for `Index` of any environment.
 template <class X>
 inline constexpr bool is_index = false;
+/// As it says.
 template <class Env>
 inline constexpr bool is_index<Index<Env>> = true;
 
@@ -132,27 +134,33 @@ ATTN_INDEX_DIVISION(%)
 #undef ATTN_INDEX_DIVISION
 #undef ATTN_INDEX_ARITHMETIC
 
+/// Minus an index is an index.
 template <class Env>
 ATTN_INLINE Index<Env> operator-(const Index<Env>& a) {
   return {-a.value, a.env};
 }
 
+/// As `select`, of two indices.
 template <class C, class Env>
 ATTN_INLINE Index<Env> number_select(const C& c, const Index<Env>& a, const Index<Env>& b) {
   return {typename Env::Int(attn::select(c, a.value, b.value)), a.env};
 }
+/// The same with a constant.
 template <class C, class Env, std::integral T>
 ATTN_INLINE Index<Env> number_select(const C& c, const Index<Env>& a, T b) {
   return number_select(c, a, Index<Env>{typename Env::Int(static_cast<std::int32_t>(b)), a.env});
 }
+/// The same with a constant.
 template <class C, class Env, std::integral T>
 ATTN_INLINE Index<Env> number_select(const C& c, T a, const Index<Env>& b) {
   return number_select(c, Index<Env>{typename Env::Int(static_cast<std::int32_t>(a)), b.env}, b);
 }
+/// As `select`, of an index and a score: a score.
 template <class C, class Env, score_operand S>
 ATTN_INLINE auto number_select(const C& c, const Index<Env>& a, const S& b) {
   return attn::select(c, a.score(), b);
 }
+/// As `select`, of a score and an index: a score.
 template <class C, class Env, score_operand S>
 ATTN_INLINE auto number_select(const C& c, const S& a, const Index<Env>& b) {
   return attn::select(c, a, b.score());
@@ -164,6 +172,7 @@ ATTN_INLINE Index<Env> number_floor_div(const Index<Env>& a, const Index<Env>& b
   check_divisor(a.value, b.value);
   return {typename Env::Int(attn::floor_div(a.value, b.value)), a.env};
 }
+/// `floor_mod` of the values, for the same reason.
 template <class Env>
 ATTN_INLINE Index<Env> number_floor_mod(const Index<Env>& a, const Index<Env>& b) {
   check_divisor(a.value, b.value);
@@ -174,6 +183,7 @@ template <class Env>
 ATTN_INLINE Index<Env> number_max(const Index<Env>& a, const Index<Env>& b) {
   return {typename Env::Int(attn::max(a.value, b.value)), a.env};
 }
+/// `min` of the values, for the same reason.
 template <class Env>
 ATTN_INLINE Index<Env> number_min(const Index<Env>& a, const Index<Env>& b) {
   return {typename Env::Int(attn::min(a.value, b.value)), a.env};

@@ -13,6 +13,7 @@
 /// `number_apply(F{}, x)`.
 namespace attn {
 
+/// The numbers of C++ itself.
 template <class X>
 concept plain_number = std::is_arithmetic_v<X>;
 
@@ -27,6 +28,7 @@ ATTN_INLINE auto select(const C& c, const A& a, const B& b) {
   }
 }
 
+/// f(x) for an elementary function `f` and any number type; an integer counts as a double.
 template <class F, class X>
 ATTN_INLINE auto apply(F f, const X& x) {
   if constexpr (std::integral<X>)
@@ -75,6 +77,7 @@ struct Tanh {
     return X(1 - t * t);
   }
 };
+/// e^x.
 struct Exp {
   static constexpr bool monotone = true;
   static constexpr double rounding = 0x1p-22;
@@ -85,6 +88,7 @@ struct Exp {
     return apply(Exp{}, x);
   }
 };
+/// The natural logarithm.
 struct Log {
   static constexpr bool monotone = true;
   static constexpr double rounding = 0x1p-22;
@@ -107,6 +111,7 @@ struct Sigmoid {
     return X(g * (1 - g));
   }
 };
+/// sin x.
 struct Sin {
   static constexpr bool monotone = false;
   static constexpr double rounding = 0x1p-22;
@@ -115,6 +120,7 @@ struct Sin {
   template <class X>
   ATTN_INLINE static X derivative(const X& x);
 };
+/// cos x.
 struct Cos {
   static constexpr bool monotone = false;
   static constexpr double rounding = 0x1p-22;
@@ -129,6 +135,7 @@ template <class X>
 ATTN_INLINE X Sin::derivative(const X& x) {
   return apply(Cos{}, x);
 }
+/// The largest whole number that is not above x, with derivative 0.
 struct Floor {
   static constexpr bool monotone = true;
   static constexpr double rounding = 0;
@@ -151,30 +158,37 @@ struct Abs {
   }
 };
 
+/// tanh x.
 template <class X>
 ATTN_INLINE auto tanh(const X& x) {
   return apply(Tanh{}, x);
 }
+/// 1 / (1 + e^-x).
 template <class X>
 ATTN_INLINE auto sigmoid(const X& x) {
   return apply(Sigmoid{}, x);
 }
+/// e^x.
 template <class X>
 ATTN_INLINE auto exp(const X& x) {
   return apply(Exp{}, x);
 }
+/// The natural logarithm.
 template <class X>
 ATTN_INLINE auto log(const X& x) {
   return apply(Log{}, x);
 }
+/// sin x.
 template <class X>
 ATTN_INLINE auto sin(const X& x) {
   return apply(Sin{}, x);
 }
+/// cos x.
 template <class X>
 ATTN_INLINE auto cos(const X& x) {
   return apply(Cos{}, x);
 }
+/// The largest whole number that is not above x.
 template <class X>
 ATTN_INLINE auto floor(const X& x) {
   return apply(Floor{}, x);

@@ -18,6 +18,7 @@ class ExpressionError : public std::invalid_argument {
   int column;  ///< in bytes, counted from 1
 };
 
+/// The longest text that is read, in bytes.
 inline constexpr int max_expression_text = 65536;
 
 /// Reads a mod: `score + slope[h] * (kv - q)`.

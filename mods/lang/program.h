@@ -66,6 +66,7 @@ struct ProgramTable {
   }
 };
 
+/// An expression, compiled: instructions over registers, and the tables that they read.
 struct Program {
   static constexpr int max_instructions = 96, max_constants = 32, max_tables = 8;
   /// Registers of each type. Index registers 0 to 3 begin as b, h, q, kv; real register 0 as score.
@@ -97,6 +98,7 @@ struct ProgramRegisters {
 
 namespace detail {
 
+/// Runs an instruction that reads a table.
 template <class T, class Env>
 ATTN_INLINE auto read_table(const Program& p, const Instruction& in, ProgramRegisters<Env>& r,
                             Env* env) {
@@ -110,6 +112,7 @@ ATTN_INLINE auto read_table(const Program& p, const Instruction& in, ProgramRegi
   }
 }
 
+/// Runs an instruction whose result is an index.
 template <class Env>
 ATTN_INLINE void step_index(const Program& p, const Instruction& in, ProgramRegisters<Env>& r,
                             Env* env) {
@@ -142,6 +145,7 @@ ATTN_INLINE void step_index(const Program& p, const Instruction& in, ProgramRegi
   }
 }
 
+/// Runs an instruction whose result is a score.
 template <class Env>
 ATTN_INLINE void step_real(const Program& p, const Instruction& in, ProgramRegisters<Env>& r,
                            Env* env) {
@@ -172,6 +176,7 @@ ATTN_INLINE void step_real(const Program& p, const Instruction& in, ProgramRegis
   }
 }
 
+/// Runs an instruction whose result is a condition.
 template <class Env>
 ATTN_INLINE void step_condition(const Program& p, const Instruction& in,
                                 ProgramRegisters<Env>& r, Env* env) {
@@ -228,6 +233,7 @@ struct ProgramMod {
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index h, Index q, Index kv) const {
     using Env = std::remove_pointer_t<decltype(q.env)>;
+    if (program.instruction_count == 0) return s;  // the identity
     ProgramRegisters<Env> r;
     r.start(b, h, q, kv);
     r.real[0] = s;
@@ -243,6 +249,9 @@ struct ProgramMask {
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index h, Index q, Index kv) const {
     using Env = std::remove_pointer_t<decltype(q.env)>;
+    const Instruction& first = program.instructions[0];
+    if (program.instruction_count == 1 && first.code == Code::load_condition)  // true or false
+      return ConditionOf<Env>(program.constants[first.which] != 0);
     ProgramRegisters<Env> r;
     r.start(b, h, q, kv);
     detail::run_program(program, r, q.env);

@@ -164,9 +164,11 @@ Range<std::int64_t> divide_corners(const Range<std::int64_t>& a, const Range<std
 }
 }  // namespace detail
 
+/// Every quotient; the divisor's range may not hold 0.
 inline Range<std::int64_t> operator/(const Range<std::int64_t>& a, const Range<std::int64_t>& b) {
   return detail::divide_corners(a, b, [](std::int64_t x, std::int64_t y) { return x / y; });
 }
+/// Every `floor_div`; the divisor's range may not hold 0.
 inline Range<std::int64_t> number_floor_div(const Range<std::int64_t>& a,
                                             const Range<std::int64_t>& b) {
   return detail::divide_corners(a, b, [](std::int64_t x, std::int64_t y) {
@@ -180,6 +182,7 @@ inline Range<std::int64_t> operator%(const Range<std::int64_t>& a, const Range<s
   const std::int64_t most = std::max(std::abs(b.low), std::abs(b.high)) - 1;
   return {a.low < 0 ? std::max(-most, a.low) : 0, a.high > 0 ? std::min(most, a.high) : 0};
 }
+/// Every `floor_mod`, bounded by the divisor; its range may not hold 0.
 inline Range<std::int64_t> number_floor_mod(const Range<std::int64_t>& a,
                                             const Range<std::int64_t>& b) {
   const Range<std::int64_t> quotient = number_floor_div(a, b);
@@ -187,6 +190,7 @@ inline Range<std::int64_t> number_floor_mod(const Range<std::int64_t>& a,
   if (quotient.low == 0 && quotient.high == 0) return a;
   return {b.low < 0 ? b.low + 1 : 0, b.high > 0 ? b.high - 1 : 0};
 }
+/// Every quotient; unknown where the divisor's range holds 0.
 inline Range<double> operator/(const Range<double>& a, const Range<double>& b) {
   if (b.low <= 0 && b.high >= 0) return {-infinity, infinity};
   return a * Range<double>(1 / b.high, 1 / b.low);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -18,12 +19,14 @@ struct bfloat16 {
   std::uint16_t bits;
 };
 
+/// What masks a score, with a minus before it.
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// The widening conversions are exact.
 ATTN_INLINE constexpr float to_float(bfloat16 x) {
   return std::bit_cast<float>(std::uint32_t{x.bits} << 16);
 }
+/// The same for binary16.
 ATTN_INLINE constexpr float to_float(half x) {
   const std::uint32_t sign = (x.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (x.bits >> 10) & 31u, fraction = x.bits & 0x3ffu;
@@ -34,6 +37,7 @@ ATTN_INLINE constexpr float to_float(half x) {
   }
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
+/// An fp32 number is what it is.
 ATTN_INLINE constexpr float to_float(float x) { return x; }
 
 /// Narrowing rounds to nearest even; NaN stays NaN, overflow becomes infinity.
@@ -65,12 +69,14 @@ ATTN_INLINE constexpr T from_float(float x) {
 /// The storage types that tensors may have.
 enum class DType { f64, f32, f16, bf16 };
 
+/// The name of the storage type `T`.
 template <class T>
 inline constexpr DType dtype_of = std::is_same_v<T, double>  ? DType::f64
                                   : std::is_same_v<T, float> ? DType::f32
                                   : std::is_same_v<T, half>  ? DType::f16
                                                              : DType::bf16;
 
+/// As it is spelled in messages and cases: "bf16".
 constexpr const char* name_of(DType t) {
   switch (t) {
     case DType::f64:
@@ -84,6 +90,9 @@ constexpr const char* name_of(DType t) {
   }
   return "?";
 }
+
+/// Of one number.
+constexpr std::size_t bytes_of(DType t) { return t == DType::f64 ? 8 : t == DType::f32 ? 4 : 2; }
 
 /// Half the distance from 1 to the next number: the largest relative error of rounding to `t`.
 constexpr double unit_roundoff(DType t) {

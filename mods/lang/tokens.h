@@ -30,7 +30,7 @@ class Lexer {
   std::size_t at_ = 0;
 };
 
-/// The first characters between quotes, unprintable ones as \x00.
+/// The first characters between quotes, unprintable ones as `\x00`.
 std::string quoted(std::string_view text);
 /// Two lines for a message: the text around a column, and a caret below it.
 std::string pointed(std::string_view text, int column);

@@ -277,6 +277,8 @@ TEST(Checker, DivergentCollectives) {
   DeviceBuffer<int> out(64);
   EXPECT_FAULT(divergent_collective, "16 lanes wait in a shuffle",
                simt::launch({}, 64, 0, {}, planted::divergent_shuffle, out.data()));
+  EXPECT_FAULT(divergent_collective, "16 lanes wait in mma_m16n8k8_tf32",
+               simt::launch({}, 32, 0, {}, planted::divergent_mma_tf32, out.data()));
   EXPECT_FAULT(divergent_collective, "1 lanes of warp 0 wait in a shuffle",
                simt::launch({}, 32, 0, {}, planted::lonely_shuffle, out.data()));
   EXPECT_CLEAN(simt::launch({}, 64, 0, {}, planted::lane_branches, out.data()));

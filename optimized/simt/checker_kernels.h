@@ -200,6 +200,12 @@ ATTN_KERNEL divergent_shuffle(int* out) {
   v = shfl_xor(v, 2);
   stg(out, thread_id(), v);
 }
+ATTN_KERNEL divergent_mma_tf32(int* out) {
+  float d[4] = {};
+  const std::uint32_t a[4] = {};
+  if (lane_id() < 16) mma_m16n8k8_tf32(d, a, 0u, 0u);
+  stg(out, thread_id(), shfl_xor(1, 1));
+}
 ATTN_KERNEL lonely_shuffle(int* out) {
   if (lane_id() == 5) stg(out, 0, shfl_xor(1, 1));
 }

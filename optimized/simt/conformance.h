@@ -75,6 +75,13 @@ ATTN_KERNEL conversions(const float* lo, const float* hi, std::uint32_t* packed,
   stg(hi_back, i, h, ok);
 }
 
+/// Elementwise on n values: rounded[i] = round_to_tf32(x[i]).
+ATTN_KERNEL tf32_conversion(const float* x, std::uint32_t* rounded, int n) {
+  const lane<int> i = simt::thread_id() + simt::block_x() * simt::block_threads();
+  const lane<bool> ok = i < n;
+  stg(rounded, i, simt::round_to_tf32(ldg(x, i, ok)), ok);
+}
+
 /// One block of two warps. Every thread stores in[t], and thread t with t < limit loads what thread
 /// 63 - t stored; the others get T{}.
 template <class T>
@@ -124,6 +131,18 @@ ATTN_KERNEL mma(const std::uint32_t* a, const std::uint32_t* b, float* d) {
     sum[i] = ldg(d, lane_id() + 32 * i);
   }
   simt::mma_m16n8k16<T>(sum, left, ldg(b, lane_id()), ldg(b, lane_id() + 32));
+  for (int i = 0; i < 4; ++i) stg(d, lane_id() + 32 * i, sum[i]);
+}
+
+/// The same for TF32: the words of the fragments are used as they are.
+ATTN_KERNEL mma_tf32(const std::uint32_t* a, const std::uint32_t* b, float* d) {
+  lane<std::uint32_t> left[4];
+  lane<float> sum[4];
+  for (int i = 0; i < 4; ++i) {
+    left[i] = ldg(a, lane_id() + 32 * i);
+    sum[i] = ldg(d, lane_id() + 32 * i);
+  }
+  simt::mma_m16n8k8_tf32(sum, left, ldg(b, lane_id()), ldg(b, lane_id() + 32));
   for (int i = 0; i < 4; ++i) stg(d, lane_id() + 32 * i, sum[i]);
 }
 

@@ -195,6 +195,36 @@ void check_conversions() {
 TEST(Conformance, ConversionsOfHalf) { check_conversions<half>(); }
 TEST(Conformance, ConversionsOfBfloat16) { check_conversions<bfloat16>(); }
 
+// The nearest number of 11 significant bits, ties away from zero, from the two that enclose it.
+std::uint32_t nearest_tf32(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t low = bits & 0xffffe000u, high = low + 0x2000u;
+  const auto value = [](std::uint32_t b) {  // infinity stands where the next number would
+    return (b & 0x7fffffffu) == 0x7f800000u
+               ? 0x1p128
+               : std::fabs(static_cast<double>(std::bit_cast<float>(b)));
+  };
+  const double magnitude = std::fabs(static_cast<double>(x));
+  if (std::isinf(x)) return bits;
+  return value(high) - magnitude <= magnitude - value(low) ? high : low;
+}
+TEST(Conformance, ConversionsToTf32) {
+  auto values = special_values();
+  for (const float x : {0x1.002p0f, 0x1.001fp0f, -0x1.002p0f, 0x1.ffefp127f, 0x1.fff001p3f})
+    values.push_back(x);
+  const int n = static_cast<int>(values.size());
+  const auto in = input(values);
+  DeviceBuffer<std::uint32_t> out(values.size());
+  simt::launch({(n + 63) / 64}, 64, 0, {}, conformance::tf32_conversion, in.data(), out.data(), n);
+  for (int i = 0; i < n; ++i) {
+    if (std::isnan(values[i]))
+      EXPECT_TRUE(std::isnan(std::bit_cast<float>(out[i])));
+    else
+      ASSERT_EQ(out[i], nearest_tf32(values[i])) << values[i];
+    EXPECT_EQ(out[i] & 0x1fffu, 0u) << values[i];
+  }
+}
+
 template <class T>
 bool same_bytes(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
@@ -345,6 +375,61 @@ void check_mma() {
 }
 TEST(Conformance, MmaOfHalf) { check_mma<half>(); }
 TEST(Conformance, MmaOfBfloat16) { check_mma<bfloat16>(); }
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k8" for .tf32; D as above.
+struct Tf32Case {
+  float a[16][8] = {}, b[8][8] = {}, d[16][8] = {};
+
+  // `low_bits` are set in every word of A and B: no product may depend on them.
+  void expect_exact(std::uint32_t low_bits) const {
+    DeviceBuffer<std::uint32_t> left(128, Access::input), right(64, Access::input);
+    DeviceBuffer<float> sum(128, Access::in_out);
+    for (int l = 0; l < 32; ++l) {
+      const int g = l / 4, t = l % 4;
+      const float lane_a[4] = {a[g][t], a[g + 8][t], a[g][t + 4], a[g + 8][t + 4]};
+      for (int r = 0; r < 4; ++r) {
+        left[32 * r + l] = std::bit_cast<std::uint32_t>(lane_a[r]) | low_bits;
+        sum[32 * r + l] = d[d_position(l, r).row][d_position(l, r).column];
+      }
+      right[l] = std::bit_cast<std::uint32_t>(b[t][g]) | low_bits;
+      right[32 + l] = std::bit_cast<std::uint32_t>(b[t + 4][g]) | low_bits;
+    }
+    simt::launch({}, 32, 0, {}, conformance::mma_tf32,
+                 static_cast<const std::uint32_t*>(left.data()),
+                 static_cast<const std::uint32_t*>(right.data()), sum.data());
+    for (int l = 0; l < 32; ++l)
+      for (int r = 0; r < 4; ++r) {
+        const Position p = d_position(l, r);
+        double exact = d[p.row][p.column];
+        for (int k = 0; k < 8; ++k) exact += static_cast<double>(a[p.row][k]) * b[k][p.column];
+        EXPECT_TRUE(same(sum[32 * r + l], static_cast<float>(exact)))
+            << p.row << " " << p.column << ": " << sum[32 * r + l] << ", expected " << exact;
+      }
+  }
+};
+
+TEST(Conformance, MmaOfTf32) {
+  Tf32Case small;  // whole numbers of at most 11 bits, sums of at most 24: exact in any order
+  std::mt19937 random(6);
+  const auto fill = [&](auto& matrix, int largest) {
+    for (auto& row : matrix)
+      for (float& x : row)
+        x = static_cast<float>(static_cast<int>(random() % (2 * largest + 1)) - largest);
+  };
+  fill(small.a, 2047);
+  fill(small.b, 1023);
+  fill(small.d, 8191);
+  small.expect_exact(0);
+  small.expect_exact(0x1fff);
+
+  Tf32Case special = small;  // NaN and infinity reach the rows and columns they stand in, only
+  special.a[3][5] = kNan;
+  special.a[4][6] = infinity;
+  special.b[6][1] = 0.0f;  // infinity * 0
+  special.b[6][0] = 2.0f;
+  special.d[9][2] = -infinity;
+  special.expect_exact(0);
+}
 
 template <int Bytes>
 void check_async_copies() {

@@ -44,6 +44,7 @@ enum class Collective {
   ldmatrix,
   ldmatrix_trans,
   mma,
+  mma_tf32,
   uniform
 };
 const char* name(Collective kind);

@@ -6,4 +6,6 @@
 #define ATTN_LAUNCH_BOUNDS(threads, blocks)
 #define ATTN_GRID_CONSTANT
 #define ATTN_DEVICE ATTN_FORCE_INLINE
+#define ATTN_DEVICE_LARGE [[gnu::noinline]] inline
 #define ATTN_UNROLL
+#define ATTN_NO_UNROLL

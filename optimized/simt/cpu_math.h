@@ -47,6 +47,16 @@ ATTN_FORCE_INLINE float high_of(std::uint32_t packed) {
   return to_float(T{static_cast<std::uint16_t>(packed >> 16)});
 }
 
+/// fp32 to TF32, 8 bits of exponent and 10 of fraction in the place that fp32 has them: round to
+/// nearest, ties away from zero, overflow to infinity, the low 13 bits zero.
+ATTN_FORCE_INLINE std::uint32_t round_to_tf32(float x) {
+  return x != x ? 0x7fffe000u : (std::bit_cast<std::uint32_t>(x) + 0x1000u) & 0xffffe000u;
+}
+/// The value of a TF32 operand: the low 13 bits are not looked at.
+ATTN_FORCE_INLINE float from_tf32(std::uint32_t bits) {
+  return std::bit_cast<float>(bits & 0xffffe000u);
+}
+
 // ---- 2^x ---------------------------------------------------------------------------------------
 
 /// 2^f - 1 = sum of kExp2[k] f^(k+1) on [-1/2, 1/2] to 2^-26.7: the polynomial that agrees with it
@@ -148,6 +158,23 @@ inline void mma_m16n8k16(float* const* d, const std::uint32_t* const* a,
     for (int column = 0; column < 8; ++column) {
       float& sum = d[row / 8 * 2 + column % 2][row % 8 * 4 + column / 2];
       for (int k = 0; k < 16; ++k) sum = std::fma(left[row][k], right[column][k], sum);
+    }
+}
+/// The same for the fragments of TF32 (PTX ISA, "Matrix Fragments for mma.m16n8k8"): lane l holds
+///   a[0], a[1]: A[g][t], A[g+8][t]     a[2], a[3]: the same rows, column t + 4
+///   b[0], b[1]: B[t][g], B[t+4][g]     d[0..3]: as above
+inline void mma_m16n8k8_tf32(float* const* d, const std::uint32_t* const* a,
+                             const std::uint32_t* const* b) {
+  float left[16][8], right[8][8];  // A by row, B by column
+  for (int l = 0; l < 32; ++l)
+    for (int i = 0; i < 4; ++i) {
+      left[l / 4 + i % 2 * 8][l % 4 + i / 2 * 4] = from_tf32(a[i][l]);
+      if (i < 2) right[l / 4][l % 4 + i * 4] = from_tf32(b[i][l]);
+    }
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column) {
+      float& sum = d[row / 8 * 2 + column % 2][row % 8 * 4 + column / 2];
+      for (int k = 0; k < 8; ++k) sum = std::fma(left[row][k], right[column][k], sum);
     }
 }
 

@@ -70,22 +70,33 @@ ATTN_FORCE_INLINE void widen_pairs(__m256i packed, __m256& lo, __m256& hi) {
 struct SplitRow {
   __m256 even, odd;
 };
-template <class T>
-ATTN_FORCE_INLINE void split_rows(SplitRow* rows, const std::uint32_t* b) {
-  const auto load = [b](int i) {
-    return _mm256_loadu_ps(reinterpret_cast<const float*>(b + 8 * i));
+// From even columns | odd columns of a row.
+ATTN_FORCE_INLINE SplitRow split(__m256 row) {
+  return {_mm256_permute2f128_ps(row, row, 0x00), _mm256_permute2f128_ps(row, row, 0x11)};
+}
+// Vector m of b holds columns 2m | 2m+1, and in each the words of t = 0..3: a 4x4 transposition
+// gives for each t the words of columns 0, 2, 4, 6 | 1, 3, 5, 7.
+ATTN_FORCE_INLINE void words_by_t(__m256 (&words)[4], const std::uint32_t* b) {
+  const auto load = [b](int m) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(b + 8 * m));
   };
-  // Vector m holds columns 2m | 2m+1, and in each the pairs of rows t = 0..3: transpose 4x4.
   const __m256 v0 = load(0), v1 = load(1), v2 = load(2), v3 = load(3);
   const __m256 a = _mm256_unpacklo_ps(v0, v1), c = _mm256_unpackhi_ps(v0, v1);
   const __m256 e = _mm256_unpacklo_ps(v2, v3), g = _mm256_unpackhi_ps(v2, v3);
-  const __m256 by_pair[4] = {_mm256_shuffle_ps(a, e, 0x44), _mm256_shuffle_ps(a, e, 0xee),
-                             _mm256_shuffle_ps(c, g, 0x44), _mm256_shuffle_ps(c, g, 0xee)};
+  words[0] = _mm256_shuffle_ps(a, e, 0x44);
+  words[1] = _mm256_shuffle_ps(a, e, 0xee);
+  words[2] = _mm256_shuffle_ps(c, g, 0x44);
+  words[3] = _mm256_shuffle_ps(c, g, 0xee);
+}
+template <class T>
+ATTN_FORCE_INLINE void split_rows(SplitRow* rows, const std::uint32_t* b) {
+  __m256 pairs[4];
+  words_by_t(pairs, b);
   for (int t = 0; t < 4; ++t) {
     __m256 lo, hi;
-    widen_pairs<T>(_mm256_castps_si256(by_pair[t]), lo, hi);
-    rows[2 * t] = {_mm256_permute2f128_ps(lo, lo, 0x00), _mm256_permute2f128_ps(lo, lo, 0x11)};
-    rows[2 * t + 1] = {_mm256_permute2f128_ps(hi, hi, 0x00), _mm256_permute2f128_ps(hi, hi, 0x11)};
+    widen_pairs<T>(_mm256_castps_si256(pairs[t]), lo, hi);
+    rows[2 * t] = split(lo);
+    rows[2 * t + 1] = split(hi);
   }
 }
 
@@ -135,6 +146,43 @@ inline void mma_m16n8k16(float* const* d, const std::uint32_t* const* a,
       _mm256_storeu_ps(d[2 * upper + 1] + 8 * j, odd[j]);
     }
   }
+}
+
+// The value of eight TF32 operands: the low 13 bits are cleared.
+ATTN_FORCE_INLINE __m256 from_tf32_8(__m256 words) {
+  return _mm256_and_ps(words, _mm256_castsi256_ps(_mm256_set1_epi32(~0x1fff)));
+}
+/// As portable::mma_m16n8k8_tf32, in the order of the fragments.
+inline void mma_m16n8k8_tf32(float* const* d, const std::uint32_t* const* a,
+                             const std::uint32_t* const* b) {
+  SplitRow rows[8];
+  for (int i = 0; i < 2; ++i) {
+    __m256 words[4];
+    words_by_t(words, b[i]);
+    for (int t = 0; t < 4; ++t) rows[4 * i + t] = split(from_tf32_8(words[t]));
+  }
+  for (int upper = 0; upper < 2; ++upper)  // rows 0..7 of D, then 8..15
+    for (int j = 0; j < 4; ++j) {          // two rows of D
+      __m256 even = _mm256_loadu_ps(d[2 * upper] + 8 * j);
+      __m256 odd = _mm256_loadu_ps(d[2 * upper + 1] + 8 * j);
+      for (int i = 0; i < 2; ++i) {
+        const float* part = reinterpret_cast<const float*>(a[upper + 2 * i] + 8 * j);
+        const __m256 left = from_tf32_8(_mm256_loadu_ps(part));  // k = 4 i + t of the two rows
+#define ATTN_STEP(t)                                       \
+  {                                                        \
+    const __m256 x = _mm256_permute_ps(left, 0x55 * t);    \
+    even = _mm256_fmadd_ps(x, rows[4 * i + t].even, even); \
+    odd = _mm256_fmadd_ps(x, rows[4 * i + t].odd, odd);    \
+  }
+        ATTN_STEP(0)
+        ATTN_STEP(1)
+        ATTN_STEP(2)
+        ATTN_STEP(3)
+#undef ATTN_STEP
+      }
+      _mm256_storeu_ps(d[2 * upper] + 8 * j, even);
+      _mm256_storeu_ps(d[2 * upper + 1] + 8 * j, odd);
+    }
 }
 
 }  // namespace avx2

@@ -69,6 +69,8 @@ const char* name(Collective kind) {
       return "ldmatrix_x4_trans";
     case Collective::mma:
       return "mma_m16n8k16";
+    case Collective::mma_tf32:
+      return "mma_m16n8k8_tf32";
     case Collective::uniform:
       return "uniform";
   }

@@ -18,11 +18,16 @@
 #include "optimized/simt/simt_target.h"
 #include "optimized/simt/types.h"
 
-#define ATTN_KERNEL __global__ void
+// Kernels are defined in headers that several units include. nvcc says that it ignores `inline` on
+// one, and still lets the units share it.
+#pragma nv_diag_suppress 20050
+#define ATTN_KERNEL inline __global__ void
 #define ATTN_LAUNCH_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define ATTN_GRID_CONSTANT __grid_constant__
 #define ATTN_DEVICE __device__ __forceinline__
+#define ATTN_DEVICE_LARGE __device__ __forceinline__
 #define ATTN_UNROLL _Pragma("unroll")
+#define ATTN_NO_UNROLL _Pragma("unroll 1")
 
 namespace attn::simt {
 inline namespace ATTN_TARGET {
@@ -144,6 +149,14 @@ ATTN_DEVICE void unpack2(std::uint32_t packed, float& lo, float& hi) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(hi) : "h"(static_cast<std::uint16_t>(packed >> 16)));
   }
 }
+/// An fp32 value as TF32 (8 bits of exponent, 10 of fraction): round to nearest, ties away from
+/// zero, overflow to infinity (cvt.rna). The bits are those of an fp32 number; the low 13, which
+/// no product looks at, are zero on the CPU engines and not promised on a GPU.
+ATTN_DEVICE std::uint32_t round_to_tf32(float x) {
+  std::uint32_t r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+  return r;
+}
 /// Word i (0..3, the same in all lanes) of 16 bytes, and 16 bytes from four words.
 ATTN_DEVICE std::uint32_t word(const Vec16& v, int i) { return v.word[i]; }
 ATTN_DEVICE Vec16 make_vec16(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
@@ -239,6 +252,21 @@ ATTN_DEVICE void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], std::u
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// D[16][8] += A[16][8] B[8][8]; A and B of TF32 in 32-bit words, whose low 13 bits are ignored; D
+/// of fp32. With g = lane / 4 and t = lane % 4 a lane holds
+///     a[0] = A[g][t]   a[1] = A[g+8][t]   a[2] = A[g][t+4]   a[3] = A[g+8][t+4]
+///     b0 = B[t][g]   b1 = B[t+4][g]   d as in mma_m16n8k16
+/// So a word is to these fragments what a pair is to those of mma_m16n8k16: ldmatrix_x4 on rows of
+/// four words gives A, and B where memory holds it by column.
+ATTN_DEVICE void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                  std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 // ---- global memory -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 namespace attn::simt {
 inline namespace ATTN_TARGET {
 
+/// The 32 values of a variable, one for each thread of a warp.
 template <class T>
 class lane;
 
@@ -28,6 +29,7 @@ template <class T>
 struct ElementOf {
   using type = T;
 };
+/// Of a lane: what it has 32 of.
 template <class T>
 struct ElementOf<lane<T>> {
   using type = T;
@@ -51,6 +53,7 @@ ATTN_FORCE_INLINE T pick(const T& x, int) {
   return x;
 }
 
+/// See the top of this file.
 template <class T>
 class alignas(64) lane {
  public:
@@ -183,7 +186,7 @@ ATTN_LANE_BINARY(==)
 ATTN_LANE_BINARY(!=)
 #undef ATTN_LANE_BINARY
 
-// Conditions. Both operands are evaluated, as the threads of a warp would between them.
+/// Conditions. Both operands are evaluated, as the threads of a warp would between them.
 template <class A, class B>
 concept condition_operands =
     (is_lane<A> || is_lane<B>) && std::is_same_v<element<A>, bool> &&

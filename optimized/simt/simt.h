@@ -23,7 +23,9 @@
 // ATTN_LAUNCH_BOUNDS    its threads a block and least blocks a multiprocessor; before ATTN_KERNEL
 // ATTN_GRID_CONSTANT    a parameter that is not copied to each thread; after const
 // ATTN_DEVICE           a function that kernels call
+// ATTN_DEVICE_LARGE     a large one: inlined on a GPU, called on a CPU, which compiles faster
 // ATTN_UNROLL           before a loop whose trip count is a constant
+// ATTN_NO_UNROLL        before one whose copies would need too many registers
 #if defined(__CUDACC__)
 #include "optimized/simt/cuda_target.h"
 #elif defined(ATTN_ENGINE_WARP)

@@ -145,6 +145,7 @@ ATTN_DEVICE void unpack2(std::uint32_t packed, float& lo, float& hi) {
   lo = cpu::math::low_of<T>(packed);
   hi = cpu::math::high_of<T>(packed);
 }
+ATTN_DEVICE std::uint32_t round_to_tf32(float x) { return cpu::math::round_to_tf32(x); }
 ATTN_DEVICE std::uint32_t word(const Vec16& v, int i) { return v.word[i]; }
 ATTN_DEVICE Vec16 make_vec16(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                              std::uint32_t w3) {
@@ -193,10 +194,12 @@ inline void ldmatrix_x4(std::uint32_t (&r)[4], std::uint32_t address, ATTN_LOC) 
 inline void ldmatrix_x4_trans(std::uint32_t (&r)[4], std::uint32_t address, ATTN_LOC) {
   detail::ldmatrix<true>(r, address, loc);
 }
-template <class T>
-inline void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                         std::uint32_t b1, ATTN_LOC) {
-  auto& e = detail::exchange();
+namespace detail {
+// `product(d, a, b)` multiplies the fragments of the 32 lanes.
+template <class Product>
+inline void mma(cpu::Collective kind, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                std::uint32_t b1, cpu::Loc loc, Product product) {
+  auto& e = exchange();
   const int l = lane_id();
   for (int i = 0; i < 4; ++i) {
     e.in[i][l] = a[i];
@@ -204,16 +207,26 @@ inline void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32
   }
   e.in[4][l] = b0;
   e.in[5][l] = b1;
-  detail::together(cpu::Collective::mma, loc, [](cpu::Block::Exchange& all) {
+  together(kind, loc, [product](cpu::Block::Exchange& all) {
     float out[4][32];
     std::memcpy(out, all.accumulator, sizeof out);
     float* const dp[4] = {out[0], out[1], out[2], out[3]};
     const std::uint32_t* const ap[4] = {all.in[0], all.in[1], all.in[2], all.in[3]};
     const std::uint32_t* const bp[2] = {all.in[4], all.in[5]};
-    cpu::math::mma_m16n8k16<T>(dp, ap, bp);
+    product(dp, ap, bp);
     std::memcpy(all.out, out, sizeof out);
   });
   for (int i = 0; i < 4; ++i) d[i] = std::bit_cast<float>(e.out[i][l]);
+}
+}  // namespace detail
+template <class T>
+inline void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                         std::uint32_t b1, ATTN_LOC) {
+  detail::mma(cpu::Collective::mma, d, a, b0, b1, loc, cpu::math::mma_m16n8k16<T>);
+}
+inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                             std::uint32_t b1, ATTN_LOC) {
+  detail::mma(cpu::Collective::mma_tf32, d, a, b0, b1, loc, cpu::math::mma_m16n8k8_tf32);
 }
 
 // ---- global memory -----------------------------------------------------------------------------

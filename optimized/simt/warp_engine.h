@@ -144,6 +144,11 @@ ATTN_DEVICE void unpack2(const lane<std::uint32_t>& packed, lane<float>& lo, lan
     hi.v[i] = cpu::math::high_of<T>(packed.v[i]);
   }
 }
+ATTN_DEVICE lane<std::uint32_t> round_to_tf32(const lane<float>& x) {
+  lane<std::uint32_t> r;
+  for (int i = 0; i < 32; ++i) r.v[i] = cpu::math::round_to_tf32(x.v[i]);
+  return r;
+}
 ATTN_DEVICE lane<std::uint32_t> word(const lane<Vec16>& v, int i) {
   lane<std::uint32_t> r;
   for (int l = 0; l < 32; ++l) r.v[l] = v.v[l].word[i];
@@ -208,6 +213,14 @@ ATTN_DEVICE void mma_m16n8k16(lane<float> (&d)[4], const lane<std::uint32_t> (&a
   const std::uint32_t* const ap[4] = {a[0].v, a[1].v, a[2].v, a[3].v};
   const std::uint32_t* const bp[2] = {b0.v, b1.v};
   cpu::math::mma_m16n8k16<T>(dp, ap, bp);
+}
+
+ATTN_DEVICE void mma_m16n8k8_tf32(lane<float> (&d)[4], const lane<std::uint32_t> (&a)[4],
+                                  const lane<std::uint32_t>& b0, const lane<std::uint32_t>& b1) {
+  float* const dp[4] = {d[0].v, d[1].v, d[2].v, d[3].v};
+  const std::uint32_t* const ap[4] = {a[0].v, a[1].v, a[2].v, a[3].v};
+  const std::uint32_t* const bp[2] = {b0.v, b1.v};
+  cpu::math::mma_m16n8k8_tf32(dp, ap, bp);
 }
 
 // ---- global memory -----------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fuzz/case.h"
+#include "fuzz/pass_inputs.h"
+#include "fuzz/random.h"
+#include "mods/lang/call.h"
+#include "mods/lang/environments.h"
+#include "mods/lang/tree_functor.h"
+
+namespace attn::fuzz {
+
+constexpr double largest_filled = 0x1p15;  ///< of what a fill computes: finite in every type
+
+/// A stream of random numbers for each tensor, and for what holds for a case or a row.
+enum class Stream : int { q, k, v, choice, order, sink, dropout, d_o, d_lse };
+
+/// What the fills work on: the tensors of one case, and random numbers that are a pure function of
+/// the seed, the tensor and the position.
+struct FillContext {
+  const Case& c;
+  const TreeMod& mod;
+  const TreeMask& mask;
+  PassInputs& in;
+
+  /// The batch entry whose K and V entry b has: with one for the whole batch, entry 0 speaks.
+  int key_batch(int b) const { return c.layout == Layout::shared_kv ? 0 : b; }
+  std::uint64_t hash(Stream stream, int b, int h, int s, int d) const {
+    if (stream == Stream::k || stream == Stream::v) b = key_batch(b);
+    return hash_of(c.seed, static_cast<int>(stream), b, h, s, d);
+  }
+  /// A choice that holds for the whole case.
+  std::uint64_t choice() const { return hash_of(c.seed, static_cast<int>(Stream::choice)); }
+
+  /// Sets every element of `x` to value(b, h, s, d).
+  template <class F>
+  static void set(Tensor<double, 4>& x, F value) {
+    const auto e = x.extents();
+    double* at = x.values().data();
+    for (int b = 0; b < e[0]; ++b)
+      for (int h = 0; h < e[1]; ++h)
+        for (int s = 0; s < e[2]; ++s)
+          for (int d = 0; d < e[3]; ++d) *at++ = value(b, h, s, d);
+  }
+  static void scale_by(Tensor<double, 4>& x, double factor) {
+    for (double& value : x.values()) value *= factor;
+  }
+  auto normal(Stream stream) const {
+    return
+        [this, stream](int b, int h, int s, int d) { return normal_of(hash(stream, b, h, s, d)); };
+  }
+  auto ints(Stream stream, int low, int high) const {
+    return [=, this](int b, int h, int s, int d) {
+      return static_cast<double>(int_of(hash(stream, b, h, s, d), low, high));
+    };
+  }
+
+  /// Row i and key j of sequence b, as its mask and mod see them.
+  bool attends(int b, int h, int i, int j) const {
+    ExactEnv env{in.sequences[b].sizes};
+    using I = Index<ExactEnv>;
+    return mask(I{b, &env}, I{h, &env}, I{env.sizes.q_offset + i, &env}, I{j, &env});
+  }
+  double mod_at_zero(int b, int h, int i, int j) const {
+    ExactEnv env{in.sequences[b].sizes};
+    using I = Index<ExactEnv>;
+    return mod(0.0, I{b, &env}, I{h, &env}, I{env.sizes.q_offset + i, &env}, I{j, &env});
+  }
+};
+
+/// The fills that propose inputs with answers known to the last bit (fuzz/exact_fills.cc).
+void fill_exact(const FillContext& f);
+/// True for those.
+constexpr bool is_exact(Fill fill) { return fill >= Fill::exact_code; }
+
+/// dO, dLSE and the sink (fuzz/gradient_fills.cc), in the regime of the case's fill.
+void fill_output_gradients(const FillContext& f);
+void fill_sink(const FillContext& f);
+
+}  // namespace attn::fuzz

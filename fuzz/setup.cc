@@ -1,0 +1,109 @@
+#include "fuzz/setup.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "fuzz/case_sequences.h"
+#include "fuzz/inputs.h"
+#include "masks/block_mask_builder.h"
+#include "mods/lang/compile.h"
+
+namespace attn::fuzz {
+namespace {
+
+/// The implementation of a case, which has accepted its sizes and parts.
+const Implementation& accepted_by(const Case& c) {
+  const Implementation& implementation = implementation_named(c.implementation);
+  check_parts(c, implementation);
+  const StoredPass stored(c, implementation, {});
+  Options options;
+  options.scale = c.scale;
+  options.dropout.p = c.dropout;
+  const TensorInfo &q = stored.q.info(), &k = stored.k.info(), &v = stored.v.info();
+  const Problem problem = implementation.sequences == Sequences::paged
+                              ? make_paged_problem(q, k, v, stored.page_table(), options)
+                              : make_problem(q, k, v, options);
+  if (const auto refusal = implementation.refusal(problem)) throw std::invalid_argument(*refusal);
+  return implementation;
+}
+
+/// The floating tensors that a mod reads, in order of first read.
+std::vector<CapturedTensor> captured_by(const TreeMod& mod, Sizes sizes) {
+  for (int Sizes::*n : {&Sizes::b, &Sizes::hq, &Sizes::hkv, &Sizes::sq, &Sizes::skv})
+    sizes.*n = std::max(sizes.*n, 1);  // the mod may divide by them
+  TraceEnv env;
+  env.sizes = sizes;
+  const Index<TraceEnv> i{0, &env};
+  (void)call_mod(mod, 0.0, i, i, i, i);
+  return env.tensors;
+}
+
+}  // namespace
+
+Setup::Setup(const Case& c)
+    : c_(c),
+      implementation_(accepted_by(c)),
+      tables_(c.tables, c.sizes(), c.seed),
+      mod_(c.mod, tables_.tables()),
+      mask_(c.mask, tables_.tables()),
+      captured_(is_backward() ? captured_by(mod_, c.sizes()) : std::vector<CapturedTensor>{}),
+      in_(make_inputs(c, mod_, mask_)),
+      numerics_(implementation_.numerics(c.dtype)) {
+  if (c.blocks) {
+    BlockMaskOptions options;
+    options.q_block = c.blocks->q, options.kv_block = c.blocks->kv;
+    blocks_ = make_block_mask(mask_, c.sizes(), options);
+  }
+  if (is_backward()) forward_result_ = stored_forward_result(in_, mod_, mask_, c.dtype);
+}
+
+Expectation Setup::expected(BoundKind kind) const {
+  if (is_backward())
+    return expect(bound_backward(in_, mod_, mask_, numerics_, kind), c_.dtype, captured_, c_.sink);
+  return expect(bound_forward(in_, mod_, mask_, numerics_, kind), c_.dtype, c_.row_max);
+}
+
+StoredPass Setup::stored() const {
+  StoredPass stored(c_, implementation_, captured_);
+  stored.store(in_);
+  if (is_backward()) stored.store_forward_result(forward_result_.o, forward_result_.lse);
+  return stored;
+}
+
+AttentionCall Setup::call(const StoredPass& stored, std::vector<float*>& d_captured) const {
+  AttentionCall call;
+  call.q = stored.q.info();
+  call.k = stored.k.info();
+  call.v = stored.v.info();
+  call.o = stored.o.info();
+  call.lse = stored.lse.rows();
+  call.row_max = stored.row_max.rows();
+  call.d_o = stored.d_o.info();
+  call.d_lse = stored.d_lse.rows();
+  call.dq = stored.dq.info();
+  call.dk = stored.dk.info();
+  call.dv = stored.dv.info();
+  const auto floats = [](const StoredTensor& t) {
+    return static_cast<float*>(const_cast<void*>(t.info().data));
+  };
+  d_captured.clear();
+  for (const StoredTensor& t : stored.d_captured) d_captured.push_back(floats(t));
+  call.d_captured = d_captured;
+  call.d_sink = floats(stored.d_sink);
+  call.mod = compile_mod(c_.mod, tables_.tables());
+  call.mask = compile_mask(c_.mask, tables_.tables());
+  call.options.scale = c_.scale;
+  if (c_.sink) call.options.sink = TensorView<const float, 1>{in_.sink.data(), {c_.hq}, {1}};
+  call.options.dropout = in_.dropout;
+  call.options.tile = c_.small_tile ? TileChoice::small : TileChoice::production;
+  call.options.splits = c_.splits;
+  call.cu_q = stored.cu_q;
+  call.cu_kv = stored.cu_kv;
+  call.lengths = stored.lengths;
+  call.page_table = stored.page_table();
+  call.blocks = blocks_ ? &*blocks_ : nullptr;
+  return call;
+}
+
+}  // namespace attn::fuzz

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fuzz/case.h"
+#include "fuzz/expectation.h"
+#include "fuzz/pass_inputs.h"
+#include "fuzz/stored_pass.h"
+#include "masks/block_mask.h"
+#include "mods/lang/tree_functor.h"
+#include "optimized/implementations.h"
+
+namespace attn::fuzz {
+
+/// Everything that one case is made of, before a kernel runs.
+class Setup {
+ public:
+  /// @throws std::invalid_argument for whatever the contract or the implementation refuses: parts
+  ///     that do not fit, sizes, tables that cannot be made.
+  explicit Setup(const Case& c);
+
+  /// What the outputs should hold, in the order of `StoredPass::outputs`.
+  Expectation expected(BoundKind kind = BoundKind::working) const;
+  /// The tensors, inputs written and outputs poisoned.
+  StoredPass stored() const;
+  /// The call on them, but for the schedule. They, this setup and the pointers that it writes to
+  /// `d_captured` must outlive it.
+  AttentionCall call(const StoredPass& stored, std::vector<float*>& d_captured) const;
+
+  const Case& c() const { return c_; }
+  const Implementation& implementation() const { return implementation_; }
+  const PassInputs& inputs() const { return in_; }
+
+ private:
+  bool is_backward() const { return implementation_.pass == Pass::backward; }
+
+  Case c_;
+  const Implementation& implementation_;  // which has accepted the problem
+  TableStore tables_;
+  TreeMod mod_;
+  TreeMask mask_;
+  std::vector<CapturedTensor> captured_;
+  PassInputs in_;
+  std::optional<BlockMask> blocks_;
+  Numerics numerics_;
+  StoredForwardResult forward_result_;  // of a backward pass: its inputs O and LSE
+};
+
+}  // namespace attn::fuzz

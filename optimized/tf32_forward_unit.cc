@@ -1,0 +1,17 @@
+/// Forward for fp32 tensors on TF32 tensor cores, for the mods and masks that are only known at run
+/// time.
+#include <string_view>
+
+#include "optimized/tf32_forward_launch.h"
+
+namespace attn {
+inline namespace ATTN_TARGET {
+
+/// Returns the name of this target, as proof of where it ran.
+std::string_view run_tf32_forward(const AttentionCall& call, const Implementation& row) {
+  tf32_forward(call, row, call.mod, call.mask);
+  return simt::engine_name();
+}
+
+}  // namespace ATTN_TARGET
+}  // namespace attn
