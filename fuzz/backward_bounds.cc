@@ -45,7 +45,12 @@ class BackwardPass {
         in_(context.in),
         may_(context.may),
         accumulation_{context.kind, context.may.tensor_core},
-        totals_{CapturedBounds(context.scorer.captured(largest_sizes())), {}, {}, 0, {}, {}} {
+        totals_{CapturedBounds(context.scorer.captured(largest_sizes(context.in.sequences))),
+                {},
+                {},
+                0,
+                {},
+                {}} {
     totals_.sinks.resize(in_.sizes.hq);
     for (auto [to, from] : {std::pair(&out_.dq, &in_.q), {&out_.dk, &in_.k}, {&out_.dv, &in_.v}}) {
       to->value = to->bound = Tensor<double, 4>(from->extents());
@@ -62,15 +67,6 @@ class BackwardPass {
   }
 
  private:
-  /// At least the sizes of every sequence, and 1: the mod may divide by them.
-  Sizes largest_sizes() const {
-    Sizes largest{1, 1, 1, 1, 1};
-    for (const Sequence& sequence : in_.sequences)
-      for (int Sizes::*n : {&Sizes::b, &Sizes::hq, &Sizes::hkv, &Sizes::sq, &Sizes::skv})
-        largest.*n = std::max(largest.*n, sequence.sizes.*n);
-    return largest;
-  }
-
   void bound_group(const Sequence& sequence, int hkv, const GradientPairs& pairs) {
     const int rows = sequence.queries.count, keys = sequence.keys.count, b = sequence.queries.batch;
     if (rows == 0 || keys == 0) return;

@@ -25,7 +25,7 @@ Case small_case(std::uint64_t seed, int i) {
   for (int& n : c.key_lengths) n = std::min(n, c.skv);
   return c;
 }
-BackwardBounds bounds_of(const Made& made, BoundKind kind = BoundKind::working) {
+BackwardBounds bounds_of(const OracleInputs& made, BoundKind kind = BoundKind::working) {
   return bound_backward(made.in, made.mod, made.mask, made.may, kind);
 }
 
@@ -61,7 +61,7 @@ struct Distance {
 };
 
 void expect_values_of_reference(const Case& c) {
-  const Made made(c);
+  const OracleInputs made(c);
   const PassInputs& in = made.in;
   Numerics fp32 = fp32_numerics;
   fp32.storage = DType::f64;
@@ -115,7 +115,7 @@ TEST(BackwardOracleValues, HaveTheClassesOfTheReference) {
 }
 
 TEST(BackwardOracleValues, NothingIsKnownBesideANan) {
-  const Made made(
+  const OracleInputs made(
       parse_case("v1 B1 Hq1 Hkv1 Sq12 Skv40 D8 Dv3 bf16; seed: 3; mask: kv % 12 == q; "
                  "fill: nan_keys; impl: flash_backward"));
   const BackwardBounds bounds = bounds_of(made);
@@ -138,7 +138,7 @@ TEST(BackwardOracleBounds, AreZeroWhereTheAnswerIsProved) {
           "impl: flash_backward");
       c.fill = fill;
       c.dtype = dtype;
-      const Made made(c);
+      const OracleInputs made(c);
       for (const BoundKind kind : {BoundKind::working, BoundKind::rigorous}) {
         const BackwardBounds bounds = bounds_of(made, kind);
         EXPECT_EQ(bounds.rows.one_hot, 64);
@@ -160,7 +160,7 @@ TEST(BackwardOracleBounds, PairsOfKeysAreExactAndNotTrivial) {
         "v1 B1 Hq2 Hkv1 Sq20 Skv40 D24 Dv10 bf16; scale: 0.125; fill: exact_pairs; "
         "impl: flash_backward");
     c.dtype = dtype;
-    const BackwardBounds bounds = bounds_of(Made(c));
+    const BackwardBounds bounds = bounds_of(OracleInputs(c));
     int exact = 0, all = 0;
     for (const auto* g : {&bounds.dq, &bounds.dk, &bounds.dv})
       for (std::size_t n = 0; n < g->value.values().size(); ++n) {
@@ -175,7 +175,7 @@ TEST(BackwardOracleBounds, PairsOfKeysAreExactAndNotTrivial) {
 }
 
 TEST(BackwardOracleBounds, RowsWithoutKeysAddNothing) {
-  const Made made(parse_case(
+  const OracleInputs made(parse_case(
       "v1 B1 Hq2 Hkv1 Sq9 Skv40 D8 Dv5 bf16; mask: q != 4 && kv != 7; impl: flash_backward"));
   const BackwardBounds bounds = bounds_of(made);
   for (int h = 0; h < 2; ++h)
@@ -189,13 +189,15 @@ TEST(BackwardOracleBounds, RowsWithoutKeysAddNothing) {
 
 TEST(BackwardOracleBounds, TellTheirPower) {
   const std::string shape = "v1 B1 Hq2 Hkv1 Sq40 Skv40 D8 Dv5 bf16; impl: flash_backward; ";
-  const BackwardBounds plain = bounds_of(Made(parse_case(shape + "mask: kv <= q")));
+  const BackwardBounds plain = bounds_of(OracleInputs(parse_case(shape + "mask: kv <= q")));
   EXPECT_EQ(plain.powerless_share, 0) << "row 0 has one key, where dS = 0";
   EXPECT_EQ(plain.ambiguous_mass, 0);
   EXPECT_LT(plain.amplification, 2);
-  const BackwardBounds jumps = bounds_of(Made(parse_case(shape + "mod: floor(score * 100000)")));
+  const BackwardBounds jumps =
+      bounds_of(OracleInputs(parse_case(shape + "mod: floor(score * 100000)")));
   EXPECT_GT(jumps.ambiguous_mass, 0.05);
-  const BackwardBounds steep = bounds_of(Made(parse_case(shape + "mod: 30 * tanh(score * 10000)")));
+  const BackwardBounds steep =
+      bounds_of(OracleInputs(parse_case(shape + "mod: 30 * tanh(score * 10000)")));
   EXPECT_GT(steep.amplification, 2);
   EXPECT_GT(steep.powerless_share, 0);
 }
@@ -237,11 +239,11 @@ std::vector<double> flat(const SimulatedGradients& x, const std::vector<Captured
 }
 
 struct Simulator {
-  const Made& made;
+  const OracleInputs& made;
   StoredForwardResult given, exact;
   std::vector<CapturedTensor> tensors;
 
-  explicit Simulator(const Made& m)
+  explicit Simulator(const OracleInputs& m)
       : made(m),
         given(stored_forward_result(m.in, m.mod, m.mask, m.may.storage)),
         exact(stored_forward_result(m.in, m.mod, m.mask, DType::f32)),
@@ -263,7 +265,7 @@ TEST(BackwardOracleBounds, NoCorrectKernelLeavesThem) {
   constexpr BoundKind kinds[] = {BoundKind::working, BoundKind::rigorous};
   for (int i = 0; i < 200; ++i) {
     const Case c = small_case(52, i);
-    Made made(c);
+    OracleInputs made(c);
     const bool tf32 = c.dtype == DType::f32 && i / 5 % 2;
     if (tf32) made.may.input_rounding = 0x1p-11, made.may.tensor_core = true;
     const BackwardBounds bounds[] = {bounds_of(made, kinds[0]), bounds_of(made, kinds[1])};
@@ -307,7 +309,7 @@ TEST(BackwardOracleBounds, FaultyKernelsLeaveThem) {
   int seen[backward_fault_count] = {}, material[backward_fault_count] = {};
   for (int i = 0; i < 300; ++i) {
     const Case c = small_case(53, i);
-    const Made made(c);
+    const OracleInputs made(c);
     const BackwardBounds bounds = bounds_of(made);
     if (!plain_case(bounds)) continue;
     const Flat expected = flat(bounds);

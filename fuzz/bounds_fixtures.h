@@ -9,9 +9,7 @@
 #include "fuzz/backward_bounds.h"
 #include "fuzz/campaign.h"
 #include "fuzz/forward_bounds.h"
-#include "fuzz/inputs.h"
-#include "fuzz/table_spec.h"
-#include "mods/lang/tree_functor.h"
+#include "fuzz/inputs_fixture.h"
 
 /// What the tests of the oracle share.
 namespace attn::fuzz {
@@ -41,20 +39,11 @@ inline Case small_case(std::uint64_t seed, int i, std::vector<std::string> imple
   return c;
 }
 
-/// A case made into inputs.
-struct Made {
-  TableStore tables;
-  TreeMod mod;
-  TreeMask mask;
-  PassInputs in;
+/// A case with its inputs, and what a kernel may round.
+struct OracleInputs : Made {
   Numerics may;
 
-  explicit Made(const Case& c)
-      : tables(c.tables, c.sizes(), c.seed),
-        mod(c.mod, tables.tables()),
-        mask(c.mask, tables.tables()),
-        in(make_inputs(c, mod, mask)),
-        may(numerics_of(c.dtype)) {}
+  explicit OracleInputs(const Case& c) : Made(c), may(numerics_of(c.dtype)) {}
 };
 
 /// Elements held to their bounds.

@@ -36,7 +36,7 @@ TEST(LogicalSequences, AreBatchEntriesWhereTensorsAreDense) {
 
 TEST(LogicalSequences, SeeWhatPackedOnesSee) {
   const Implementation* row = row_of(Pass::forward, Sequences::packed);
-  if (!row) GTEST_SKIP() << "no implementation of packed sequences";
+  ASSERT_TRUE(row) << "no implementation of packed sequences";
   const auto sequences = logical_sequences(case_of(*row, "qlens: 1,0,4; kvlens: 3,17,2"));
   ASSERT_EQ(sequences.size(), 3u);
   EXPECT_EQ(sequences[1].queries.count, 0);
@@ -54,7 +54,7 @@ TEST(LogicalSequences, SeeWhatPackedOnesSee) {
 
 TEST(LogicalSequences, CountRowsOfACacheFromTheFirstKey) {
   const Implementation* row = row_of(Pass::forward, Sequences::cached);
-  if (!row) GTEST_SKIP() << "no implementation of decode";
+  ASSERT_TRUE(row) << "no implementation of decode";
   const auto sequences = logical_sequences(case_of(*row, "kvlens: 3,0,17"));
   EXPECT_EQ(sequences[0].sizes.q_offset, -1) << "four queries, three keys";
   EXPECT_EQ(sequences[0].sizes.skv, 3);
@@ -90,25 +90,25 @@ TEST(CheckParts, RefusesWhatDoesNotFit) {
 }
 
 TEST(CheckParts, AsksForWhatIsNeeded) {
-  if (const Implementation* paged = row_of(Pass::forward, Sequences::paged)) {
-    EXPECT_NE(refusal(*paged, "kvlens: 1,2,3").find("page: none"), std::string::npos);
-    EXPECT_EQ(refusal(*paged, "kvlens: 1,2,3; page: 1; splits: 2"), "");
-    EXPECT_NE(refusal(*paged, "page: 4; layout: shared_kv").find("shared_kv"), std::string::npos);
-    EXPECT_NE(refusal(*paged, "page: 4; qlens: 1,1,1").find("qlens"), std::string::npos);
-  }
-  if (const Implementation* sparse = row_of(Pass::forward, Sequences::dense, true)) {
-    EXPECT_NE(refusal(*sparse, "").find("blocks: none"), std::string::npos);
-    EXPECT_EQ(refusal(*sparse, "blocks: 7x9"), "");
-  }
-  if (const Implementation* backward = row_of(Pass::backward, Sequences::dense)) {
-    EXPECT_EQ(refusal(*backward, "dlse: on"), "");
-    EXPECT_NE(refusal(*backward, "rowmax: on").find("rowmax"), std::string::npos);
-  }
+  const Implementation* paged = row_of(Pass::forward, Sequences::paged);
+  ASSERT_TRUE(paged);
+  EXPECT_NE(refusal(*paged, "kvlens: 1,2,3").find("page: none"), std::string::npos);
+  EXPECT_EQ(refusal(*paged, "kvlens: 1,2,3; page: 1; splits: 2"), "");
+  EXPECT_NE(refusal(*paged, "page: 4; layout: shared_kv").find("shared_kv"), std::string::npos);
+  EXPECT_NE(refusal(*paged, "page: 4; qlens: 1,1,1").find("qlens"), std::string::npos);
+  const Implementation* sparse = row_of(Pass::forward, Sequences::dense, true);
+  ASSERT_TRUE(sparse);
+  EXPECT_NE(refusal(*sparse, "").find("blocks: none"), std::string::npos);
+  EXPECT_EQ(refusal(*sparse, "blocks: 7x9"), "");
+  const Implementation* backward = row_of(Pass::backward, Sequences::dense);
+  ASSERT_TRUE(backward);
+  EXPECT_EQ(refusal(*backward, "dlse: on"), "");
+  EXPECT_NE(refusal(*backward, "rowmax: on").find("rowmax"), std::string::npos);
 }
 
 TEST(CheckParts, LengthsAreOneASequenceAndNoneTooLong) {
   const Implementation* packed = row_of(Pass::forward, Sequences::packed);
-  if (!packed) GTEST_SKIP() << "no implementation of packed sequences";
+  ASSERT_TRUE(packed) << "no implementation of packed sequences";
   EXPECT_EQ(refusal(*packed, "qlens: 1,0,4; kvlens: 17,0,0"), "");
   EXPECT_NE(refusal(*packed, "qlens: 1,0").find("qlens: 2 lengths, expected one a sequence"),
             std::string::npos);

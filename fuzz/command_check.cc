@@ -57,10 +57,7 @@ Checked check_emitted(const Safetensors& file, const std::string& path, Rounds r
   checked.name = fs::path(path).stem().string();
   checked.case_line = file.metadata("case");
   const FileProblem problem = read_problem(file, described_by(file));
-  if (problem.is_backward() && rounds == Rounds::eager)
-    throw std::invalid_argument(
-        "--rounds eager: no bound is known for gradients, expected flash, "
-        "fp32 or tf32 where there are backward cases");
+  check_rounds(problem, rounds);  // bad usage, whatever the outputs are
   std::vector<std::string> required = required_outputs(problem.is_backward());
   if (no_lse) std::erase(required, "lse");
   const std::string outputs = outputs_beside(path);

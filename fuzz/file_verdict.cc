@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "fuzz/file_patterns.h"
+#include "mods/lang/captured_tensors.h"
 #include "mods/lang/tree_functor.h"
+#include "optimized/implementations.h"
 
 namespace attn::fuzz {
 namespace {
@@ -121,15 +123,22 @@ Rounds parse_rounds(const std::string& name) {
       fmt::format("--rounds: '{}', expected flash, fp32, tf32 or eager", name));
 }
 
+void check_rounds(const FileProblem& p, Rounds rounds) {
+  if (p.is_backward() && rounds == Rounds::eager)
+    throw std::invalid_argument(
+        "--rounds eager: no bound is known for gradients, expected flash, fp32 or tf32 for a "
+        "backward pass");
+}
+
 Numerics numerics_of(Rounds rounds, DType storage) {
   const double u = unit_roundoff(storage);
   switch (rounds) {
     case Rounds::flash:
       return flash_numerics(storage);
     case Rounds::fp32:
-      return {.storage = storage, .tensor_core = false};
+      return implementation_named("flash_forward_fp32").numerics(storage);
     case Rounds::tf32:
-      return {.storage = storage, .input_rounding = 0x1p-11, .probability_rounding = 0x1p-11};
+      return implementation_named("flash_forward_tf32").numerics(storage);
     case Rounds::eager:  // P is an operand: what it loses is counted there
       return {.storage = storage, .input_rounding = u, .score_rounding = 2 * u};
   }
@@ -151,15 +160,10 @@ Expectation forward_expectation(const FileProblem& p, Rounds rounds, BoundKind k
 
 Expectation backward_expectation(const FileProblem& p, const StoredForwardResult& given,
                                  Rounds rounds, BoundKind kind) {
-  if (rounds == Rounds::eager)
-    throw std::invalid_argument(
-        "--rounds eager: no bound is known for gradients, expected flash, "
-        "fp32 or tf32 for a backward pass");
+  check_rounds(p, rounds);
   const TreeMod mod(p.mod, p.tables);
   const TreeMask mask(p.mask, p.tables);
-  const std::vector<CapturedTensor> captured = DualScorer<TreeMod, TreeMask>(mod, mask).captured(
-      {std::max(p.c.b, 1), std::max(p.c.hq, 1), std::max(p.c.hkv, 1), std::max(p.c.sq, 1),
-       std::max(p.c.skv, 1)});
+  const std::vector<CapturedTensor> captured = captured_of_mod(mod, p.c.sizes());
   const auto bounded = [&](bool stored_o) {
     Numerics may = numerics_of(rounds, p.c.dtype);
     may.delta_from_stored_o = stored_o;

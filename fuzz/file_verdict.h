@@ -24,6 +24,8 @@ enum class Rounds {
 /// @throws std::invalid_argument if there is none of that name.
 Rounds parse_rounds(const std::string& name);
 Numerics numerics_of(Rounds rounds, DType storage);
+/// @throws std::invalid_argument if no bound is known for the problem.
+void check_rounds(const FileProblem& p, Rounds rounds);
 
 /// What the outputs should hold: O, LSE and the row maxima; of a backward pass that is given
 /// `given`, then the gradients.

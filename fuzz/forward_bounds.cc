@@ -254,7 +254,7 @@ class ForwardPass {
     if (!a_row) sum += ((rigorous_ ? 16 : 8) + (dropout_exact_ ? 0 : 2)) * u32 * magnitude;
     if (!uniform) sum += smallest_normal * kept_ * plain;
 
-    const RowVector vanished = vanished_values();
+    const RowVector vanished = (o == 0).any() ? vanished_values() : o;
     for (Eigen::Index d = 0; d < v_.cols(); ++d) {
       const double left =
           o[d] == 0 ? rounded_to(may_.storage, std::exp(-vanishes) * vanished[d]) : 0;

@@ -21,10 +21,10 @@ const std::vector<std::string> forward_rows{"flash_forward", "packed_forward", "
                                             "block_sparse_forward"};
 
 Case small_case(std::uint64_t seed, int i) { return fuzz::small_case(seed, i, forward_rows); }
-ForwardBounds bounds_of(const Made& made, BoundKind kind = BoundKind::working) {
+ForwardBounds bounds_of(const OracleInputs& made, BoundKind kind = BoundKind::working) {
   return bound_forward(made.in, made.mod, made.mask, made.may, kind);
 }
-SimulatedOutputs simulate(const Made& made, const Simulation& how) {
+SimulatedOutputs simulate(const OracleInputs& made, const Simulation& how) {
   return SimulatedFlash(made.in, made.mod, made.mask, made.may.storage, how).run();
 }
 
@@ -36,7 +36,7 @@ SimulatedOutputs simulate(const Made& made, const Simulation& how) {
 /// n products and of exp(t - L): (n + 16 + 4 (|m| + |L|)) 2^-53 sum p|v|; and the weights below
 /// exp(-104) that the oracle takes for the zeros which they are in every kernel.
 void expect_values_of_reference(const Case& c) {
-  const Made made(c);
+  const OracleInputs made(c);
   const PassInputs& in = made.in;
   const ForwardBounds oracle = bounds_of(made);
   const ForwardBounds fp32 =
@@ -106,12 +106,13 @@ TEST(OracleValues, AFindingNamesScoreAndIndices) {
   Case c = parse_case(
       "v1 B1 Hq2 Hkv1 Sq7 Skv40 D8 Dv3 bf16; mod: q == 2 && kv == 5 ? log(-1 - abs(score)) : "
       "score");
-  const ForwardBounds bounds = bounds_of(Made(c));
+  const ForwardBounds bounds = bounds_of(OracleInputs(c));
   EXPECT_EQ(bounds.rows.not_finite, 2);
   EXPECT_NE(bounds.finding.find("becomes"), std::string::npos) << bounds.finding;
   EXPECT_NE(bounds.finding.find("b=0 h=0 q=2 kv=5"), std::string::npos) << bounds.finding;
   EXPECT_TRUE(std::isnan(bounds.o(0, 0, 2, 0)) && std::isnan(bounds.lse(0, 0, 2)));
-  EXPECT_TRUE(bounds_of(Made(parse_case("v1 B1 Hq1 Hkv1 Sq7 Skv40 D8 Dv3 bf16"))).finding.empty());
+  EXPECT_TRUE(
+      bounds_of(OracleInputs(parse_case("v1 B1 Hq1 Hkv1 Sq7 Skv40 D8 Dv3 bf16"))).finding.empty());
 }
 
 std::int64_t judged_rows(const PassInputs& in) {
@@ -123,9 +124,9 @@ std::int64_t judged_rows(const PassInputs& in) {
 TEST(OracleValues, RowsAreCountedOnce) {
   for (int i = 0; i < 100; ++i) {
     const Case c = small_case(32, i);
-    const ForwardBounds::Rows r = bounds_of(Made(c)).rows;
+    const ForwardBounds::Rows r = bounds_of(OracleInputs(c)).rows;
     EXPECT_EQ(r.empty + r.one_hot + r.counted + r.powers + r.general + r.not_finite,
-              judged_rows(Made(c).in));
+              judged_rows(OracleInputs(c).in));
   }
 }
 
@@ -136,7 +137,7 @@ TEST(OracleBounds, AreZeroWhereTheAnswerIsProved) {
     Case c = parse_case(
         "v1 B2 Hq4 Hkv2 Sq9 Skv40 D24 Dv10 bf16; scale: 0.125; mask: kv <= q + 3 && q != 5");
     c.fill = fill;
-    const Made made(c);
+    const OracleInputs made(c);
     for (const BoundKind kind : {BoundKind::working, BoundKind::rigorous}) {
       const ForwardBounds bounds = bounds_of(made, kind);
       ASSERT_EQ(bounds.rows.one_hot, 64) << name_of(fill);
@@ -152,14 +153,14 @@ TEST(OracleBounds, AreZeroWhereTheAnswerIsProved) {
 
 TEST(OracleBounds, AreNotZeroElsewhere) {
   const ForwardBounds bounds =
-      bounds_of(Made(parse_case("v1 B1 Hq1 Hkv1 Sq9 Skv40 D24 Dv10 bf16")));
+      bounds_of(OracleInputs(parse_case("v1 B1 Hq1 Hkv1 Sq9 Skv40 D24 Dv10 bf16")));
   for (const double bound : bounds.o_bound.values()) ASSERT_GT(bound, 0);
   for (const double bound : bounds.lse_bound.values()) ASSERT_GT(bound, 0);
 }
 
 TEST(OracleBounds, LsesOfCountsTellEveryCount) {
   Case c = parse_case("v1 B1 Hq1 Hkv1 Sq200 Skv300 D8 Dv8 fp16; mask: kv <= q; fill: exact_count");
-  const ForwardBounds bounds = bounds_of(Made(c));
+  const ForwardBounds bounds = bounds_of(OracleInputs(c));
   for (int q = 0; q < 200; ++q)
     ASSERT_LT(bounds.lse_bound(0, 0, q), (std::log(q + 2.0) - std::log(q + 1.0)) / 2);
 }
@@ -178,7 +179,7 @@ bool plain_case(const ForwardBounds& bounds) {
 }
 
 /// Every second case may come in parts, and every second of the fp32 ones uses TF32.
-void loosen(Made& made, int i) {
+void loosen(OracleInputs& made, int i) {
   if (i % 2) made.may.most_splits = 3;
   if (made.may.storage == DType::f32 && i / 5 % 2) {
     made.may.input_rounding = 0x1p-11;
@@ -198,7 +199,7 @@ TEST(OracleBounds, NoCorrectKernelLeavesThem) {
   constexpr BoundKind kinds[] = {BoundKind::working, BoundKind::rigorous};
   for (int i = 0; i < 200; ++i) {
     const Case c = small_case(33, i);
-    Made made(c);
+    OracleInputs made(c);
     loosen(made, i);
     const ForwardBounds bounds[] = {bounds_of(made, kinds[0]), bounds_of(made, kinds[1])};
     if (!plain_case(bounds[0])) continue;
@@ -241,7 +242,7 @@ TEST(OracleBounds, FaultyKernelsLeaveThem) {
   int seen[simulated_fault_count] = {}, material[simulated_fault_count] = {};
   for (int i = 0; i < 400; ++i) {
     const Case c = small_case(34, i);
-    const Made made(c);
+    const OracleInputs made(c);
     const ForwardBounds bounds = bounds_of(made);
     if (c.b * c.hq * c.sq == 0 || c.dv == 0 || !plain_case(bounds)) continue;
     Simulation how = drawn_variant(c, 0);

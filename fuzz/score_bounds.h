@@ -13,6 +13,7 @@
 #include "fuzz/pass_inputs.h"
 #include "fuzz/rounded_to.h"
 #include "mods/lang/call.h"
+#include "mods/lang/captured_tensors.h"
 #include "mods/lang/environments.h"
 #include "optimized/numerics.h"
 
@@ -157,11 +158,7 @@ class DualScorer final : public FunctorScorer<Mod, Mask, DifferentiableScorer> {
     }
   }
   std::vector<CapturedTensor> captured(const Sizes& sizes) const override {
-    TraceEnv env;
-    env.sizes = sizes;
-    const Index<TraceEnv> i{0, &env};
-    (void)call_mod(this->mod_, 0.0, i, i, i, i);
-    return env.tensors;
+    return captured_of_mod(this->mod_, sizes);
   }
 
  private:

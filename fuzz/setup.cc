@@ -7,6 +7,7 @@
 #include "fuzz/case_sequences.h"
 #include "fuzz/inputs.h"
 #include "masks/block_mask_builder.h"
+#include "mods/lang/captured_tensors.h"
 #include "mods/lang/compile.h"
 
 namespace attn::fuzz {
@@ -28,17 +29,6 @@ const Implementation& accepted_by(const Case& c) {
   return implementation;
 }
 
-/// The floating tensors that a mod reads, in order of first read.
-std::vector<CapturedTensor> captured_by(const TreeMod& mod, Sizes sizes) {
-  for (int Sizes::*n : {&Sizes::b, &Sizes::hq, &Sizes::hkv, &Sizes::sq, &Sizes::skv})
-    sizes.*n = std::max(sizes.*n, 1);  // the mod may divide by them
-  TraceEnv env;
-  env.sizes = sizes;
-  const Index<TraceEnv> i{0, &env};
-  (void)call_mod(mod, 0.0, i, i, i, i);
-  return env.tensors;
-}
-
 }  // namespace
 
 Setup::Setup(const Case& c)
@@ -47,7 +37,7 @@ Setup::Setup(const Case& c)
       tables_(c.tables, c.sizes(), c.seed),
       mod_(c.mod, tables_.tables()),
       mask_(c.mask, tables_.tables()),
-      captured_(is_backward() ? captured_by(mod_, c.sizes()) : std::vector<CapturedTensor>{}),
+      captured_(is_backward() ? captured_of_mod(mod_, c.sizes()) : std::vector<CapturedTensor>{}),
       in_(make_inputs(c, mod_, mask_)),
       numerics_(implementation_.numerics(c.dtype)) {
   if (c.blocks) {

@@ -68,7 +68,7 @@ TEST(StoredTensor, PoisonsWhatNoElementOwns) {
 
 TEST(StoredTensor, NeighboursInOneBufferDoNotTrespass) {
   const std::string row = name_of_row(Pass::backward, Sequences::dense);
-  if (row.empty()) GTEST_SKIP() << "no backward implementation";
+  ASSERT_FALSE(row.empty()) << "no backward implementation";
   Case c = parse_case("v1 B2 Hq2 Hkv1 Sq7 Skv7 D9 Dv6 fp16; layout: fused; impl: " + row);
   const StoredPass pass = stored(c);
   for (StoredTensor t : {pass.dq, pass.dk, pass.dv}) {
@@ -92,7 +92,7 @@ TEST(StoredPass, FusedTensorsShareRows) {
 
 TEST(StoredPass, PackedSequencesStandOneAfterAnother) {
   const std::string row = name_of_row(Pass::forward, Sequences::packed);
-  if (row.empty()) GTEST_SKIP() << "no implementation of packed sequences";
+  ASSERT_FALSE(row.empty()) << "no implementation of packed sequences";
   for (const char* layout : {"bhsd", "bshd", "padded", "unaligned", "fused", "spread"}) {
     const Case c =
         parse_case("v1 B3 Hq2 Hkv1 Sq4 Skv6 D5 Dv3 bf16; qlens: 2,0,4; kvlens: 0,6,1; layout: " +
@@ -115,7 +115,7 @@ TEST(StoredPass, PackedSequencesStandOneAfterAnother) {
 
 TEST(StoredPass, LogicalOutputsAreReadBackFromTheirPlaces) {
   const std::string row = name_of_row(Pass::forward, Sequences::packed);
-  if (row.empty()) GTEST_SKIP() << "no implementation of packed sequences";
+  ASSERT_FALSE(row.empty()) << "no implementation of packed sequences";
   const StoredPass pass = stored(
       parse_case("v1 B2 Hq1 Hkv1 Sq3 Skv2 D1 Dv1 bf16; qlens: 1,3; rowmax: on; impl: " + row));
   StoredTensor o = pass.o;
@@ -133,7 +133,7 @@ TEST(StoredPass, LogicalOutputsAreReadBackFromTheirPlaces) {
 
 TEST(StoredPass, ACacheIsPoisonPastItsLength) {
   const std::string row = name_of_row(Pass::forward, Sequences::cached);
-  if (row.empty()) GTEST_SKIP() << "no implementation of decode";
+  ASSERT_FALSE(row.empty()) << "no implementation of decode";
   const StoredPass pass =
       stored(parse_case("v1 B3 Hq2 Hkv2 Sq2 Skv9 D4 Dv3 bf16; kvlens: 3,0,9; impl: " + row));
   EXPECT_EQ(pass.lengths, (std::vector<std::int32_t>{3, 0, 9}));
@@ -145,7 +145,7 @@ TEST(StoredPass, ACacheIsPoisonPastItsLength) {
 
 TEST(StoredPass, PagesAreShuffledAndTheirUnusedSlotsPoison) {
   const std::string row = name_of_row(Pass::forward, Sequences::paged);
-  if (row.empty()) GTEST_SKIP() << "no implementation of a paged cache";
+  ASSERT_FALSE(row.empty()) << "no implementation of a paged cache";
   bool shuffled = false, unordered_layouts = false;
   for (const int page : {1, 2, 5, 16})
     for (int seed = 0; seed < 6; ++seed) {
@@ -185,7 +185,7 @@ TEST(StoredPass, PagesAreShuffledAndTheirUnusedSlotsPoison) {
 
 TEST(StoredPass, HasTheOutputsOfABackwardPass) {
   const std::string row = name_of_row(Pass::backward, Sequences::dense);
-  if (row.empty()) GTEST_SKIP() << "no backward implementation";
+  ASSERT_FALSE(row.empty()) << "no backward implementation";
   const Case c = parse_case(
       "v1 B2 Hq4 Hkv2 Sq3 Skv5 D8 Dv4 bf16; sink: on; dlse: on; layout: shared_kv; impl: " + row);
   const CapturedTensor slope{nullptr, DType::f32, 4, {2, 3}, {3, 1}, "slope"};

@@ -74,12 +74,20 @@ std::vector<TensorInfo> inputs_of(const AttentionArguments& call, Pass pass) {
   return list;
 }
 
-std::vector<TensorInfo> outputs_of(const AttentionArguments& call, Pass pass) {
+std::vector<TensorInfo> outputs_of(const AttentionArguments& call, Pass pass,
+                                   std::span<const CapturedTensor> captured) {
   std::vector<TensorInfo> list;
-  if (pass == Pass::backward)
-    keep_present(list, {call.dq, call.dk, call.dv});
-  else
+  if (pass == Pass::forward) {
     keep_present(list, {call.o, call.lse, call.row_max});
+    return list;
+  }
+  keep_present(list, {call.dq, call.dk, call.dv});
+  const auto add_flat = [&list](const char* name, const float* data, std::int64_t count) {
+    list.push_back({name, data, DType::f32, 3, {1, 1, count, 0}, {count, count, 1, 0}});
+  };
+  for (std::size_t i = 0; i < std::min(captured.size(), call.d_captured.size()); ++i)
+    add_flat("d_captured", call.d_captured[i], entries_of(captured[i]));
+  if (call.d_sink != nullptr) add_flat("d_sink", call.d_sink, call.q.extents[1]);
   return list;
 }
 
@@ -94,7 +102,7 @@ CheckedCall check_call(const AttentionArguments& call, const Implementation& row
   if (const auto refusal = row.refusal(p)) throw std::invalid_argument(*refusal + " in " + name);
   check_dtype(call.k, p.dtype);
   check_dtype(call.v, p.dtype);
-  const bool cache = kind == Sequences::cached || kind == Sequences::paged;
+  const bool cache = has_cache(row);
   refuse_if(!call.cu_q.empty() && kind != Sequences::packed, "cu_q", name);
   refuse_if(!call.cu_kv.empty() && kind != Sequences::packed, "cu_kv", name);
   refuse_if(!call.lengths.empty() && !cache, "lengths", name);

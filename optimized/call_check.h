@@ -1,8 +1,9 @@
 #pragma once
 
-#include <string>
+#include <span>
 #include <vector>
 
+#include "mods/lang/captured_tensors.h"
 #include "optimized/attention_call.h"
 #include "optimized/implementations.h"
 #include "reference/sequences.h"
@@ -19,9 +20,12 @@ struct CheckedCall {
 /// @throws std::invalid_argument that names the argument, its value and what was expected.
 CheckedCall check_call(const AttentionArguments& call, const Implementation& row);
 
-/// The inputs and outputs that are there, for register_tensors and check_outputs.
+/// The inputs that are there.
 std::vector<TensorInfo> inputs_of(const AttentionArguments& call, Pass pass);
-std::vector<TensorInfo> outputs_of(const AttentionArguments& call, Pass pass);
+/// The outputs that are wanted: tensors, dSink, and of the captured gradients those whose tensors
+/// `captured` lists, in the same order.
+std::vector<TensorInfo> outputs_of(const AttentionArguments& call, Pass pass,
+                                   std::span<const CapturedTensor> captured = {});
 
 /// The checks that need the mod and the mask.
 /// @throws std::invalid_argument

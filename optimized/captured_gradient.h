@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "optimized/flash_backward.h"
+#include "optimized/backward_pairs.h"
 
 /// Gradients of the captured tensors that a mod reads:
 ///
@@ -120,11 +120,7 @@ ATTN_KERNEL
 
   const std::uint32_t q_tile = simt::smem_base(), do_tile = q_tile + kOwnBytes,
                       k_tile = do_tile + kOwnBytes, v_tile = k_tile + kStreamBytes;
-  const FragmentRows fragment(row0, rows, h, 1);
-  const RowNumbers numbers(args, sequence, h);
-  lane<float> lse[2], delta[2];
-  for (int r = 0; r < 2; ++r)
-    numbers.load(args, fragment.position[r], fragment.there[r], lse[r], delta[r]);
+  const QueryFragment fragment(args, sequence, row0, h);
   load_tile<Tile, kOwn>(q_tile, args.q, query_rows(sequence, args.q, h, 1), row0, rows, args.d);
   load_tile<Tile, kOwn>(do_tile, args.d_o, query_rows(sequence, args.d_o, h, 1), row0, rows,
                         args.d_v);
@@ -146,21 +142,18 @@ ATTN_KERNEL
     multiply_abt<kHead, kStream, T>(dp, do_tile, v_tile);
     for (int j = 0; j < kStream / 8; ++j) {
       ATTN_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        const int r = e >> 1;
-        const lane<int> column = kv0 + j * 8 + ((simt::lane_id() & 3) << 1) + (e & 1);
-        const lane<int> q = fragment.position[r] + sequence.sizes.q_offset,
-                        kv = min(column, skv - 1);
-        lane<float> dropout = 1.0f;
-        if (args.dropout.active())
-          dropout = dropout_factor(args.dropout, b, fragment.head[r], q, kv);
-        int reads = 1;
-        for (env.seeded = 0; env.seeded < reads; ++env.seeded) {
-          const PairGradients g = pair_gradients<T>(
-              args.mod, args.mask, env, args.scale, b, fragment.head[r], q, kv, s[j][e], dp[j][e],
-              lse[r], delta[r], dropout, fragment.there[r] && column < skv, at.full());
-          reads = env.reads;
-          if (reads > 0) add_captured(all.sums, env, g.ds(), all.second_pass);
+      for (int r = 0; r < 2; ++r) {
+        Pair pair[2];
+        fragment.pairs(args.dropout, sequence, kv0, j, r, pair);
+        ATTN_UNROLL
+        for (int e = 0; e < 2; ++e) {
+          int reads = 1;
+          for (env.seeded = 0; env.seeded < reads; ++env.seeded) {
+            const PairGradients g =
+                pair_gradients(args, env, b, pair[e], s[j][2 * r + e], dp[j][2 * r + e], at.full());
+            reads = env.reads;
+            if (reads > 0) add_captured(all.sums, env, g.ds(), all.second_pass);
+          }
         }
       }
     }

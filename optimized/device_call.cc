@@ -12,8 +12,6 @@ namespace {
 constexpr std::byte poison{0xff};
 constexpr std::size_t guard_bytes = DeviceMemory::alignment;
 
-std::size_t bytes_of_element(DType t) { return t == DType::f64 ? 8 : t == DType::f32 ? 4 : 2; }
-
 /// The instruction that reads table `which` of a program; `load_index`: none does.
 Code read_of(const Program& program, int which) {
   for (int i = 0; i < program.instruction_count; ++i) {
@@ -99,7 +97,7 @@ void DeviceCall::add(const TensorInfo& tensor, bool is_written) {
   Reach reach;
   for (int axis = 0; axis < tensor.rank; ++axis)
     reach.extend(tensor.extents[axis], tensor.strides[axis]);
-  const std::int64_t size = static_cast<std::int64_t>(bytes_of_element(tensor.dtype));
+  const std::int64_t size = static_cast<std::int64_t>(bytes_of(tensor.dtype));
   add(static_cast<const std::byte*>(tensor.data) + reach.low * size,
       static_cast<std::size_t>((reach.high - reach.low + 1) * size), tensor.name, is_written);
 }

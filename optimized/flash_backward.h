@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "optimized/flash_forward.h"
+#include "optimized/backward_pairs.h"
 
 /// FlashAttention-2 backward (T. Dao, 2023, Algorithm 2) on sm_80 tensor cores, in two kernels that
 /// share nothing, so that every sum has one owner and a fixed order: no atomics, the same bits each
@@ -27,112 +27,7 @@
 ///   shared memory    two owned tiles of 64 rows | two streamed tiles of 32 rows, twice;
 ///                    512 kHead bytes: 64 KiB at head size 128
 namespace attn {
-
-template <class T, class Mod, class Mask>
-struct FlashBackwardArgs {
-  HeadRows<const T> q{}, k{}, v{},
-      d_o{};                           // [B, Hq, Sq, D], [B, Hkv, Skv, D or Dv], [B, Hq, Sq, Dv]
-  HeadRows<T> dq{}, dk{}, dv{};        // as q, k, v
-  TensorView<const float, 3> lse{};    // [B, Hq, Sq]
-  TensorView<const float, 3> delta{};  // [B, Hq, Sq]: dot(dO, O) - dLSE
-  Source source{};
-  int d = 0, d_v = 0;
-  float scale = 1;
-  KernelDropout dropout{};
-  Mod mod;
-  Mask mask;
-};
-
 inline namespace ATTN_TARGET {
-
-/// Of 64 owned rows and 32 streamed ones. `Columns`: the channels of dK and dV that one block sums
-/// up; for a head size of 256 two blocks share the work, as the sums fill the registers.
-template <int Head>
-struct BackwardTile : FlashTile<64, 32, Head> {
-  static constexpr int kColumns = Head < 128 ? Head : 128;
-  /// Streamed queries whose scores are in registers at a time, beside sums of dK and dV.
-  static constexpr int kPart = Head < 128 ? 32 : 16;
-  static constexpr int kSharedBytes = 2 * Head * (2 * 64 + 4 * 32);
-};
-
-/// What one pair contributes: the weight P' that V had, and dT.
-struct PairGradients {
-  simt::lane<float> weight, dt, slope;
-
-  /// A pair without weight has no gradient, even beside an infinite slope.
-  ATTN_DEVICE simt::lane<float> ds() const { return select(dt == 0.0f, 0.0f, dt * slope); }
-};
-
-/// One pair for each lane. `live`: inside the problem. `slope` is mod', or the derivative that the
-/// environment is seeded for. All indices are valid.
-template <class T, class Mod, class Mask>
-ATTN_DEVICE PairGradients pair_gradients(const Mod& mod, const Mask& mask, DualKernelEnv& env,
-                                         float scale, int b, simt::lane<int> h, simt::lane<int> q,
-                                         simt::lane<int> kv, simt::lane<float> raw,
-                                         simt::lane<float> dp, simt::lane<float> lse,
-                                         simt::lane<float> delta, simt::lane<float> dropout,
-                                         simt::lane<bool> live, bool full) {
-  using simt::lane;
-  using I = Index<DualKernelEnv>;
-  const I batch{b, &env}, head{h, &env}, row{q, &env}, column{kv, &env};
-  const float seed = env.seeded < 0 ? 1.0f : 0.0f;
-  env.reads = 0;
-  const Dual<lane<float>> t =
-      call_mod(mod, Dual<lane<float>>(lane<float>(raw * scale), lane<float>(seed)), batch, head,
-               row, column);
-  if (!full && !planted(PlantedFault::M40)) {
-    KernelEnv plain{env.sizes};
-    using J = Index<KernelEnv>;
-    live = live && call_mask(mask, J{b, &plain}, J{h, &plain}, J{q, &plain}, J{kv, &plain});
-  }
-  live = live && t.v != -infinity;  // the mod masks, too
-  // By selection, never as exp(-inf - LSE): a row without keys has LSE = -inf.
-  lane<float> p = select(live, simt::vexp2((t.v - lse) * log2_of_e), 0.0f);
-  if (planted(PlantedFault::M37)) p = simt::vexp2((select(live, t.v, -infinity) - lse) * log2_of_e);
-  const lane<float> dt = planted(PlantedFault::M37)
-                             ? lane<float>(p * (dp * dropout - delta))
-                             : lane<float>(select(live, p * (dp * dropout - delta), 0.0f));
-  return {p * dropout, dt, planted(PlantedFault::M39) ? lane<float>(1.0f) : t.d};
-}
-
-/// LSE and delta of rows, by row of the sequence.
-struct RowNumbers {
-  std::int64_t lse_first, lse_stride, delta_first, delta_stride;
-
-  template <class Args>
-  ATTN_DEVICE RowNumbers(const Args& args, const KernelSequence& sequence, int h)
-      : lse_first(sequence.batch * args.lse.strides[0] + h * args.lse.strides[1] +
-                  sequence.q_first * args.lse.strides[2]),
-        lse_stride(args.lse.strides[2]),
-        delta_first(sequence.batch * args.delta.strides[0] + h * args.delta.strides[1] +
-                    sequence.q_first * args.delta.strides[2]),
-        delta_stride(args.delta.strides[2]) {}
-  template <class Args>
-  ATTN_DEVICE void load(const Args& args, simt::lane<int> row, simt::lane<bool> there,
-                        simt::lane<float>& lse, simt::lane<float>& delta) const {
-    using Wide = simt::lane<std::int64_t>;
-    lse = simt::ldg(args.lse.data, Wide(row) * lse_stride + lse_first, there);
-    delta = simt::ldg(args.delta.data, Wide(row) * delta_stride + delta_first, there);
-  }
-};
-
-/// The query rows of one head that a block owns: block x = (b Hq + h) * (query tiles) + query tile.
-template <class Tile>
-struct OwnedQueries {
-  int tile, row0, h, b, hkv;
-  KernelSequence sequence;
-
-  ATTN_DEVICE explicit OwnedQueries(const Source& source) {
-    const Sizes& size = source.sizes;
-    const int tiles = (size.sq + Tile::kBlockQ - 1) / Tile::kBlockQ;
-    tile = simt::block_x() % tiles;
-    row0 = tile * Tile::kBlockQ;
-    h = simt::block_x() / tiles % size.hq;
-    b = simt::block_x() / tiles / size.hq;
-    hkv = h / (size.hq / size.hkv);
-    sequence = sequence_of(source, b);
-  }
-};
 
 /// dQ of 64 query rows of one head.
 template <class Tile, class T, class Mod, class Mask>
@@ -166,11 +61,7 @@ ATTN_KERNEL flash_backward_q_kernel(const ATTN_GRID_CONSTANT FlashBackwardArgs<T
     ATTN_UNROLL
     for (int e = 0; e < 4; ++e) dq[j][e] = 0.0f;
   }
-  const FragmentRows fragment(row0, rows, h, 1);
-  const RowNumbers numbers(args, sequence, h);
-  lane<float> lse[2], delta[2];
-  for (int r = 0; r < 2; ++r)
-    numbers.load(args, fragment.position[r], fragment.there[r], lse[r], delta[r]);
+  const QueryFragment fragment(args, sequence, row0, h);
 
   TileCursor at = visited_tiles(args.source, b, h, own.tile, (skv + kStream - 1) / kStream);
   load_tile<Tile, kOwn>(q_tile, args.q, q_rows, row0, rows, args.d);
@@ -195,18 +86,14 @@ ATTN_KERNEL flash_backward_q_kernel(const ATTN_GRID_CONSTANT FlashBackwardArgs<T
     ATTN_UNROLL
     for (int j = 0; j < kStream / 8; ++j) {
       ATTN_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        const int r = e >> 1;
-        const lane<int> column = kv0 + j * 8 + ((simt::lane_id() & 3) << 1) + (e & 1);
-        const lane<int> q = fragment.position[r] + sequence.sizes.q_offset,
-                        kv = min(column, skv - 1);
-        lane<float> dropout = 1.0f;
-        if (args.dropout.active())
-          dropout = dropout_factor(args.dropout, b, fragment.head[r], q, kv);
-        const PairGradients g = pair_gradients<T>(
-            args.mod, args.mask, env, args.scale, b, fragment.head[r], q, kv, s[j][e], dp[j][e],
-            lse[r], delta[r], dropout, fragment.there[r] && column < skv, full);
-        s[j][e] = g.ds();
+      for (int r = 0; r < 2; ++r) {
+        Pair pair[2];
+        fragment.pairs(args.dropout, sequence, kv0, j, r, pair);
+        ATTN_UNROLL
+        for (int e = 0; e < 2; ++e) {
+          lane<float>& score = s[j][2 * r + e];
+          score = pair_gradients(args, env, b, pair[e], score, dp[j][2 * r + e], full).ds();
+        }
       }
     }
     multiply_ab<kHead, kStream, kHead, T>(dq, s, k_tile + buffer * kStreamBytes);
@@ -223,7 +110,7 @@ ATTN_KERNEL flash_backward_q_kernel(const ATTN_GRID_CONSTANT FlashBackwardArgs<T
 }
 
 /// S^T and dP^T of keys (rows) and queries (columns, from q0 on) become P'^T and dS^T.
-template <class T, int kFragments, class Args>
+template <int kFragments, class Args>
 ATTN_DEVICE_LARGE void transposed_gradients(simt::lane<float> (&st)[kFragments][4],
                                             simt::lane<float> (&dpt)[kFragments][4],
                                             const Args& args, DualKernelEnv& env,
@@ -255,9 +142,9 @@ ATTN_DEVICE_LARGE void transposed_gradients(simt::lane<float> (&st)[kFragments][
           kv = min(q, sequence.sizes.skv - 1);
           q = swapped;
         }
-        const PairGradients g = pair_gradients<T>(args.mod, args.mask, env, args.scale, sequence.b,
-                                                  lane<int>(head), q, kv, st[j][e], dpt[j][e], lse,
-                                                  delta, dropout, there && keys.there[r], full);
+        const Pair pair{lane<int>(head), q, kv, lse, delta, dropout, there && keys.there[r]};
+        const PairGradients g =
+            pair_gradients(args, env, sequence.b, pair, st[j][e], dpt[j][e], full);
         st[j][e] = g.weight;
         dpt[j][e] = g.ds();
       }
@@ -342,8 +229,7 @@ ATTN_KERNEL
       lane<float> st[kPart / 8][4], dpt[kPart / 8][4];
       multiply_abt<kHead, kPart, T>(st, k_tile, q_tile + here);
       multiply_abt<kHead, kPart, T>(dpt, v_tile, do_tile + here);
-      transposed_gradients<T>(st, dpt, args, env, sequence, numbers, fragment, head, q0 + part,
-                              full);
+      transposed_gradients(st, dpt, args, env, sequence, numbers, fragment, head, q0 + part, full);
       multiply_ab<kHead, kPart, kColumns, T>(dv, st, do_tile + here, first);
       multiply_ab<kHead, kPart, kColumns, T>(dk, dpt, q_tile + here, first);
     }

@@ -25,7 +25,9 @@ class FlashBackwardLaunch {
         by_keys_(call, checked),
         args_{.mod = mod, .mask = mask},
         captured_(gradient_tensors(mod)) {
-    check_gradients();
+    // Without captured gradients this is what check_call has looked at.
+    if (!captured_.empty())
+      check_outputs(outputs_of(call, Pass::backward, captured_), inputs_of(call, Pass::backward));
     args_.q = head_rows<const T>(call.q);
     args_.k = head_rows<const T>(call.k);
     args_.v = head_rows<const T>(call.v);
@@ -50,9 +52,11 @@ class FlashBackwardLaunch {
     const WorkspacePlan workspace = plan<Tile>();
     const CallMemory memory(call_, Pass::backward, problem_.sizes(), args_.mod, args_.mask);
     const PlacedWorkspace placed(workspace, call_.options);
-    const auto p = problem_;
-    args_.delta = {delta_, {p.b, p.hq, p.sq}, {std::int64_t{p.hq} * p.sq, p.sq, 1}};
-    launch_delta();
+    const Problem& p = problem_;
+    const TensorView<float, 3> delta{
+        delta_, {p.b, p.hq, p.sq}, {std::int64_t{p.hq} * p.sq, p.sq, 1}};
+    args_.delta = delta;
+    launch_delta(delta);
     const simt::LaunchOptions& options = call_.options.launch;
     const Sizes& size = queries_.sizes;
     args_.source = queries_;
@@ -74,26 +78,13 @@ class FlashBackwardLaunch {
   /// The floating tensors that the mod reads.
   std::vector<CapturedTensor> gradient_tensors(const Mod& mod) const {
     if (call_.d_captured.empty()) return {};
-    std::vector<CapturedTensor> list;
-    for (CapturedTensor& t : captured_of_mod(mod, problem_.sizes())) list.push_back(std::move(t));
+    std::vector<CapturedTensor> list = captured_of_mod(mod, problem_.sizes());
     if (list.size() != call_.d_captured.size() || list.size() > most_captured)
       throw std::invalid_argument("d_captured: " + std::to_string(call_.d_captured.size()) +
                                   " gradients, expected " + std::to_string(list.size()) +
                                   ", one for each tensor that the mod reads, at most " +
                                   std::to_string(most_captured));
     return list;
-  }
-
-  /// The further outputs share no memory with any tensor.
-  void check_gradients() const {
-    std::vector<TensorInfo> outputs = outputs_of(call_, Pass::backward);
-    const auto add = [&](const char* name, const float* data, std::int64_t count) {
-      outputs.push_back({name, data, DType::f32, 3, {1, 1, count, 0}, {count, count, 1, 0}});
-    };
-    for (std::size_t i = 0; i < captured_.size(); ++i)
-      add("d_captured", call_.d_captured[i], entries_of(captured_[i]));
-    if (call_.d_sink != nullptr) add("d_sink", call_.d_sink, problem_.hq);
-    check_outputs(outputs, inputs_of(call_, Pass::backward));
   }
 
   template <class Tile>
@@ -124,21 +115,21 @@ class FlashBackwardLaunch {
     return plan;
   }
 
-  void launch_delta() {
+  void launch_delta(TensorView<float, 3> delta) {
     const auto& p = problem_;
-    const DeltaArgs<T> delta{head_rows<const T>(call_.o),
-                             args_.d_o,
-                             view_of<const float, 3>(call_.d_lse),
-                             {delta_, {p.b, p.hq, p.sq}, {std::int64_t{p.hq} * p.sq, p.sq, 1}},
-                             p.b,
-                             p.hq,
-                             p.sq,
-                             p.d,
-                             p.dv};
+    const DeltaArgs<T> args{head_rows<const T>(call_.o),
+                            args_.d_o,
+                            view_of<const float, 3>(call_.d_lse),
+                            delta,
+                            p.b,
+                            p.hq,
+                            p.sq,
+                            p.d,
+                            p.dv};
     const std::int64_t rows = std::int64_t{p.b} * p.hq * p.sq;
     if (rows > 0)
       simt::launch({grid_blocks(tiles_of(rows, row_warps)), 1, 1}, row_warps * 32, 0,
-                   call_.options.launch, delta_kernel<T>, delta);
+                   call_.options.launch, delta_kernel<T>, args);
   }
 
   template <class Tile>

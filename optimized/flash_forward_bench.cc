@@ -4,6 +4,7 @@
 
 #include "mods/lang/compile.h"
 #include "mods/lang/parse.h"
+#include "optimized/attention_arguments.h"
 #include "optimized/implementations.h"
 
 namespace attn {
@@ -18,12 +19,8 @@ void flash_tiles(benchmark::State& state, Engine engine, bool check) {
     for (bfloat16& value : t->values())
       value = from_float<bfloat16>(
           static_cast<float>((x = x * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1);
-  AttentionCall call;
-  call.q = describe("q", q.view());
-  call.k = describe("k", k.view());
-  call.v = describe("v", v.view());
-  call.o = describe("o", o.view());
-  call.lse = describe("lse", lse.view());
+  AttentionCall call{
+      forward_arguments<bfloat16>(q.view(), k.view(), v.view(), o.view(), lse.view()), {}, {}};
   call.mod = compile_mod(parse_mod("score"), {});
   call.mask = compile_mask(parse_mask("true"), {});
   call.options.tile = TileChoice::production;

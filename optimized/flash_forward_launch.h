@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -89,8 +88,7 @@ class FlashForwardLaunch {
     WorkspacePlan plan;
     source_.upload(plan, args_.source);
     if (!decodes()) return plan;
-    int longest = 0;
-    for (const Sequence& s : checked_.sequences) longest = std::max(longest, s.keys.count);
+    const int longest = largest_sizes(checked_.sequences).skv;
     const int tiles = source_.most_tiles(static_cast<int>(tiles_of(longest, Tile::kBlockKV)));
     args_.split.splits = call_.options.splits > 0
                              ? call_.options.splits
@@ -159,9 +157,7 @@ void with_forward_tile(const AttentionOptions& options, bool cache, const Proble
 template <class T, class Mod, class Mask>
 void flash_forward(const AttentionArguments& call, const Implementation& row, const Mod& mod,
                    const Mask& mask) {
-  AttentionArguments given = call;
-  if (planted(PlantedFault::M15) && !given.options.scale)
-    given.options.scale = 1 / std::sqrt(call.q.extents[3] <= 64 ? 64.0 : 128.0);
+  const AttentionArguments given = as_planted(call);
   const CheckedCall checked = check_call(given, row);
   check_functors(mod, mask, checked);
   const Problem& p = checked.problem;

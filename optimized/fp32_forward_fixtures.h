@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mods/alibi.h"
+#include "optimized/attention_arguments.h"
 #include "optimized/fp32_forward_launch.h"
 #include "optimized/tf32_forward_launch.h"
 
@@ -102,12 +103,8 @@ struct Inputs {
   }
   void give_sink() { options.sink = std::as_const(sink).view(); }
   AttentionArguments call() {
-    AttentionArguments call;
-    call.q = describe("q", q.view());
-    call.k = describe("k", k.view());
-    call.v = describe("v", v.view());
-    call.o = describe("o", o.view());
-    call.lse = describe("lse", lse.view());
+    AttentionArguments call =
+        forward_arguments<float>(q.view(), k.view(), v.view(), o.view(), lse.view());
     call.row_max = describe("row_max", row_max.view());
     call.options = options;
     return call;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "optimized/call_check.h"
 #include "optimized/fp32_forward.h"
@@ -23,9 +22,7 @@ void launch_fp32_forward(const Fp32ForwardArgs<Mod, Mask>& args,
 template <class Products, class Mod, class Mask>
 void forward_in_fp32(const AttentionArguments& given, const Implementation& row, const Mod& mod,
                      const Mask& mask) {
-  AttentionArguments call = given;
-  if (planted(PlantedFault::M15) && !call.options.scale)
-    call.options.scale = 1 / std::sqrt(call.q.extents[3] <= 64 ? 64.0 : 128.0);
+  const AttentionArguments call = as_planted(given);
   const CheckedCall checked = check_call(call, row);
   const Problem& problem = checked.problem;
   check_functors(mod, mask, checked);

@@ -1,5 +1,6 @@
 // The table of implementations: what each row promises, and that it runs where it is asked to.
 #include "optimized/implementations.h"
+#include "optimized/attention_arguments.h"
 
 #include <gtest/gtest.h>
 
@@ -42,12 +43,8 @@ struct OneKey {
     const bool forward = row.pass == Pass::forward;
     for (T& x : o.values()) x = from_float<T>(forward ? 77.0f : 1.5f);
     lse(0, 0, 0) = forward ? 7.0f : 0.0f;
-    AttentionCall call;
-    call.q = describe("q", q.view());
-    call.k = describe("k", k.view());
-    call.v = describe("v", v.view());
-    call.o = describe("o", o.view());
-    call.lse = describe("lse", lse.view());
+    AttentionCall call{
+        forward_arguments<T>(q.view(), k.view(), v.view(), o.view(), lse.view()), {}, {}};
     if (!forward) {
       call.d_o = describe("d_o", d_o.view());
       call.dq = describe("dq", dq.view());

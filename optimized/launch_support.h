@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "mods/lang/captured_tensors.h"
 #include "optimized/attention_call.h"
 #include "optimized/dropout.h"
 #include "optimized/registered_memory.h"
@@ -75,6 +77,13 @@ inline KernelDropout kernel_dropout(const Options& options) {
   return dropout;
 }
 
+/// The call as it is, but for a fault that the host commits.
+inline AttentionArguments as_planted(AttentionArguments call) {
+  if (planted(PlantedFault::M15) && !call.options.scale)
+    call.options.scale = 1 / std::sqrt(call.q.extents[3] <= 64 ? 64.0 : 128.0);
+  return call;
+}
+
 /// Makes the memory of a call visible to kernels on the CPU engines; nothing on a GPU.
 class CallMemory {
  public:
@@ -86,13 +95,9 @@ class CallMemory {
     if (!call.options.launch.check) return;  // nobody looks at global memory
     std::vector<AccessedTensor> accessed;
     for (const TensorInfo& t : inputs_of(call, pass)) accessed.push_back({t});
-    for (const TensorInfo& t : outputs_of(call, pass))
+    for (const TensorInfo& t : outputs_of(call, pass, captured_of_mod(mod, sizes)))
       accessed.push_back({t, simt::Access::output});
     std::vector<CapturedTensor> captured = captured_tensors(mod, mask, sizes);
-    const std::vector<CapturedTensor> gradients = captured_of_mod(mod, sizes);
-    for (std::size_t i = 0; i < call.d_captured.size(); ++i)
-      accessed.push_back(flat(call.d_captured[i], entries_of(gradients[i])));
-    if (call.d_sink != nullptr) accessed.push_back(flat(call.d_sink, sizes.hq));
     if (call.options.sink) {
       const auto& sink = *call.options.sink;
       captured.push_back({sink.data, DType::f32, 4, {sink.extents[0]}, {sink.strides[0]}, "sink"});
@@ -103,10 +108,6 @@ class CallMemory {
 
  private:
 #if !defined(ATTN_ENGINE_CUDA)
-  static AccessedTensor flat(const float* data, std::int64_t count) {
-    const TensorInfo info{"gradient", data, DType::f32, 3, {1, 1, count, 0}, {count, count, 1, 0}};
-    return {info, simt::Access::output};
-  }
   simt::Registration memory_;
 #endif
 };

@@ -14,6 +14,7 @@
 #include "mods/lang/compile.h"
 #include "mods/lang/parse.h"
 #include "mods/lang/tables.h"
+#include "optimized/attention_arguments.h"
 #include "optimized/implementations.h"
 #include "optimized/planted_faults.h"
 
@@ -123,12 +124,8 @@ struct Attention {
     Tables tables;
     tables.add("slope", std::as_const(slope).view());
     tables.add("bias", std::as_const(bias).view());
-    AttentionCall call;
-    call.q = describe("q", q.view());
-    call.k = describe("k", k.view());
-    call.v = describe("v", v.view());
-    call.o = describe("o", o.view());
-    call.lse = describe("lse", lse.view());
+    AttentionCall call{
+        forward_arguments<T>(q.view(), k.view(), v.view(), o.view(), lse.view()), {}, {}};
     call.mod = compile_mod(parse_mod(mod, tables.declarations()), tables);
     call.mask = compile_mask(parse_mask(mask, tables.declarations()), tables);
     call.options = options;

@@ -11,17 +11,14 @@ SourcePlan::SourcePlan(const AttentionArguments& call, const CheckedCall& checke
   if (checked.sequences.empty()) return;
   source_.packed = !call.cu_q.empty();
   if (source_.packed) {  // the problem is one batch entry; the sequences are the batch
+    const Sizes largest = largest_sizes(checked.sequences);
     source_.sizes.b = static_cast<int>(checked.sequences.size());
-    source_.sizes.sq = source_.sizes.skv = 0;
+    source_.sizes.sq = largest.sq;
+    source_.sizes.skv = largest.skv;
   }
-  for (const Sequence& s : checked.sequences) {
+  for (const Sequence& s : checked.sequences)
     sequences_.push_back({s.queries.first, s.queries.count, s.keys.first, s.keys.count,
                           static_cast<std::int32_t>(s.sizes.q_offset)});
-    if (source_.packed) {
-      source_.sizes.sq = std::max(source_.sizes.sq, s.queries.count);
-      source_.sizes.skv = std::max(source_.sizes.skv, s.keys.count);
-    }
-  }
   if (call.page_table.data == nullptr) return;
   source_.max_pages = static_cast<int>(call.page_table.extents[1]);
   source_.page_size = static_cast<int>(call.k.extents[2]);

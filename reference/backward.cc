@@ -71,15 +71,6 @@ void backward_head(const Batch& batch, const Sequence& sequence, int h, const Fo
   }
 }
 
-/// At least the sizes of every sequence, and 1.
-Sizes largest_sizes(const Batch& batch) {
-  Sizes largest{1, 1, 1, 1, 1};
-  for (const Sequence& sequence : batch.sequences)
-    for (int Sizes::*n : {&Sizes::b, &Sizes::hq, &Sizes::hkv, &Sizes::sq, &Sizes::skv})
-      largest.*n = std::max(largest.*n, sequence.sizes.*n);
-  return largest;
-}
-
 }  // namespace
 
 BackwardResult backward(const Batch& batch, const Tensor4& d_o, const Tensor3& d_lse,
@@ -92,7 +83,7 @@ BackwardResult backward(const Batch& batch, const Tensor4& d_o, const Tensor3& d
                      Tensor4(in.v.extents()),
                      {},
                      std::vector<double>(hq)};
-  CapturedSums captured(mod.captured(largest_sizes(batch)));
+  CapturedSums captured(mod.captured(largest_sizes(batch.sequences)));
   Gradients grad{d_o, d_lse, out, captured};
   for (const Sequence& sequence : batch.sequences)
     for (int h = 0; h < hq; ++h) backward_head(batch, sequence, h, fwd, mod, mask, grad);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "mods/lang/captured_tensors.h"
 #include "reference/forward.h"
 
 namespace attn::reference {
@@ -88,11 +89,7 @@ class DualMod final : public ExactMod<F, DifferentiableMod> {
     });
   }
   std::vector<CapturedTensor> captured(const Sizes& sizes) const override {
-    TraceEnv env;
-    env.sizes = sizes;
-    const Index<TraceEnv> i{0, &env};
-    (void)call_mod(this->functor_, 0.0, i, i, i, i);
-    return env.tensors;
+    return captured_of_mod(this->functor_, sizes);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "reference/sequences.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -71,6 +72,14 @@ std::vector<Sequence> cached_sequences(const Problem& problem,
     sequences.push_back({b, sizes, {b, 0, problem.sq}, {b, 0, lengths[b]}});
   }
   return sequences;
+}
+
+Sizes largest_sizes(std::span<const Sequence> sequences) {
+  Sizes largest;
+  for (const Sequence& sequence : sequences)
+    for (int Sizes::*n : {&Sizes::b, &Sizes::hq, &Sizes::hkv, &Sizes::sq, &Sizes::skv})
+      largest.*n = std::max(largest.*n, sequence.sizes.*n);
+  return largest;
 }
 
 void check_page_table(TensorView<const std::int32_t, 2> page_table,

@@ -42,6 +42,9 @@ std::vector<Sequence> packed_sequences(const Problem& problem, std::span<const s
 std::vector<Sequence> cached_sequences(const Problem& problem,
                                        std::span<const std::int32_t> lengths);
 
+/// The largest of each size that mods and masks may ask for; zeros where there is no sequence.
+Sizes largest_sizes(std::span<const Sequence> sequences);
+
 /// Checks the entries of a page table [B, max_pages] that the lengths need, and reads no other.
 /// @throws std::invalid_argument if one is not 0 to pages - 1
 void check_page_table(TensorView<const std::int32_t, 2> page_table,
