@@ -9,6 +9,7 @@
 
 #include "masks/causal.h"
 #include "mods/alibi.h"
+#include "mods/lang/captured_tensors.h"
 #include "optimized/simt/cpu_global.h"
 
 namespace attn {
