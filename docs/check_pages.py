@@ -2,16 +2,18 @@
 """Checks the Markdown pages as they lie in the repository: every relative link leads to a file, every
 anchor to a heading, and every block of code that says where it comes from is what stands there:
 
-    <!-- snippet: FILE TAG -->     before a fenced block: the lines between two `//! [TAG]` of FILE
+    <!-- snippet: FILE TAG -->     before a fenced block: the lines between two `//! [TAG]` of FILE,
+                                   less the indentation that all of them have
 
     check_pages.py [ROOT]"""
 
 import pathlib
 import re
 import sys
+import textwrap
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S+) -->\n```\w*\n(.*?)^```$", re.M | re.S)
+SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S[^>]*?) -->\n```\w*\n(.*?)^```$", re.M | re.S)
 
 
 def pages(root):
@@ -51,7 +53,7 @@ def link_faults(root, page):
 
 def snippet(file, tag):
     parts = re.split(rf"^ *//! \[{re.escape(tag)}\]\n", file.read_text(), flags=re.M)
-    return parts[1] if len(parts) == 3 else None
+    return textwrap.dedent(parts[1]) if len(parts) == 3 else None
 
 
 def snippet_faults(root, page):

@@ -12,19 +12,25 @@
 #include "masks/causal.h"
 #include "mods/lang/captured.h"
 #include "optimized/simt/memory.h"
+#include "reference/backward.h"
+
+namespace {
+
+//! [mod]
+struct CappedAlibi {        // 30 tanh(s / 30) + slope[h] (j - i)
+  attn::Captured<1> slope;  // [Hq]
+  template <class Score, class Index>
+  ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index h, Index q, Index kv) const {
+    return 30 * attn::tanh(s / 30) + slope(h) * (kv - q);
+  }
+};
+//! [mod]
+
+}  // namespace
 
 namespace attn {
 inline namespace ATTN_TARGET {
 namespace attention_test {
-
-/// 30 tanh(s / 30) + slope[h] (j - i)
-struct CappedAlibi {
-  Captured<1> slope;  // [Hq]
-  template <class Score, class Index>
-  ATTN_HOST_DEVICE Score operator()(Score s, Index, Index h, Index q, Index kv) const {
-    return 30 * attn::tanh(s / 30) + slope(h) * (kv - q);
-  }
-};
 
 constexpr int heads = 4, queries = 4, keys = 8, head = 16;
 
@@ -64,6 +70,27 @@ TEST(Attention, ReturnsTensors) {
   // dV[j] = sum over rows and the two heads of a group of P: key 7 is seen by the last row alone.
   for (int d = 0; d < head; ++d) EXPECT_EQ(to_float(grad.dv(0, 1, 7, d)), 0.25f);
   for (const half& y : grad.dq.values()) EXPECT_EQ(to_float(y), 0) << "K = 0";
+}
+
+/// What the README shows.
+TEST(Attention, IsCalledAsTheReadmeSays) {
+  const Problem4 x;
+  const auto q = x.q.view(), k = x.k.view(), v = x.v.view(), d_o = x.d_o.view();
+  const auto& slopes = x.slope;
+  //! [use]
+  const CappedAlibi mod{slopes};
+  const auto mask = attn::causal(attn::bottom_right);
+  const auto out = attn::forward<attn::half>(q, k, v, mod, mask);              // out.o, out.lse
+  const auto grad = attn::backward<attn::half>(q, k, v, out, d_o, mod, mask);  // dq, dk, dv, ...
+  const auto truth = attn::reference::backward(q, k, v, d_o, mod, mask);       // fp64, same names
+  //! [use]
+  expect_means(out.o);
+  // key 7 is seen by the last row alone, with weight 1/8, in the two heads of a group: exact
+  for (int d = 0; d < head; ++d) {
+    EXPECT_EQ(to_float(grad.dv(0, 1, 7, d)), 0.25f);
+    EXPECT_EQ(truth.dv(0, 1, 7, d), 0.25);
+  }
+  ASSERT_EQ(grad.d_captured.size(), truth.d_captured.size());
 }
 
 TEST(Attention, DecodesWhatForwardGives) {
