@@ -9,6 +9,7 @@
 /// captured tensors (optimized/captured_gradient.h).
 namespace attn {
 
+/// What both kernels of the backward pass are given.
 template <class T, class Mod, class Mask>
 struct FlashBackwardArgs {
   HeadRows<const T> q{}, k{}, v{},

@@ -13,6 +13,7 @@
 /// bytes read; sums run in a fixed order.
 namespace attn {
 
+/// What the delta kernel is given.
 template <class T>
 struct DeltaArgs {
   HeadRows<const T> o, d_o;          // [B, Hq, Sq, Dv]
@@ -22,6 +23,7 @@ struct DeltaArgs {
   int d = 0, dv = 0;
 };
 
+/// What the kernel of the sink's gradient is given.
 struct SinkGradientArgs {
   TensorView<const float, 1> sink;        // [Hq]
   TensorView<const float, 3> lse, delta;  // [B, Hq, Sq]
@@ -31,6 +33,7 @@ struct SinkGradientArgs {
 
 inline namespace ATTN_TARGET {
 
+/// Warps of a block of the kernels below, a row each.
 inline constexpr int row_warps = 4;
 
 /// The sum over the warp, in every lane.
@@ -39,6 +42,7 @@ ATTN_DEVICE simt::lane<float> warp_sum(simt::lane<float> x) {
   return x;
 }
 
+/// delta_i = sum_d dO_id O_id, less dLSE_i where it is given; a warp a row.
 template <class T>
 ATTN_LAUNCH_BOUNDS(row_warps * 32, 1)
 ATTN_KERNEL delta_kernel(const ATTN_GRID_CONSTANT DeltaArgs<T> args) {

@@ -38,8 +38,10 @@ struct CapturedSlot {
   std::int64_t first = 0;  ///< its first entry among all entries
 };
 
+/// Captured tensors that one call may have.
 inline constexpr int most_captured = 8;
 
+/// The sums of every captured tensor of a call.
 struct CapturedSums {
   CapturedSlot slots[most_captured];
   int count = 0;
@@ -53,6 +55,7 @@ ATTN_HOST_DEVICE inline int fixed_point_shift(std::uint32_t max_bits, std::uint6
   return 62 - (ilogbf(std::bit_cast<float>(max_bits)) + 1) - log2_count;
 }
 
+/// What the kernel that adds up gradients of captured tensors is given.
 template <class T, class Mod, class Mask>
 struct CapturedGradientArgs {
   FlashBackwardArgs<T, Mod, Mask> pass;
@@ -162,6 +165,7 @@ ATTN_KERNEL
   simt::cp_async_wait<0>();
 }
 
+/// What the kernel that turns fixed-point sums into fp32 is given.
 struct CapturedResultArgs {
   const CapturedEntry* entries = nullptr;
   float* result = nullptr;

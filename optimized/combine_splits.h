@@ -16,8 +16,10 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Warps of a block, a row each.
 inline constexpr int combine_warps = 4;
 
+/// What the kernel that merges splits is given.
 template <class T>
 struct CombineArgs {
   SplitOutput split;
@@ -28,6 +30,7 @@ struct CombineArgs {
   int dv = 0;
 };
 
+/// O = sum over splits of exp(LSE_split - LSE) O_split; a warp a row.
 template <class T>
 ATTN_LAUNCH_BOUNDS(combine_warps * 32, 1)
 ATTN_KERNEL combine_splits_kernel(const ATTN_GRID_CONSTANT CombineArgs<T> args) {

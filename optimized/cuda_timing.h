@@ -163,6 +163,7 @@ class Bench {
   float* d_slope_ = nullptr;
 };
 
+/// Two events on a stream, to time what is between them.
 struct Events {
   cudaEvent_t start = nullptr, stop = nullptr;
   Events() {
@@ -222,6 +223,7 @@ GpuTiming time_launches(const Bench<T>& bench, double seconds) {
   return t;
 }
 
+/// Runs one bench for about so many seconds.
 template <class T>
 GpuTiming time_shape(const GpuBench& shape, double seconds) {
   const Bench<T> bench(shape);

@@ -37,10 +37,12 @@ struct SplitOutput {
 
 inline namespace ATTN_TARGET {
 
+/// Q, and two tiles each of K and V, in 16 bits a number.
 template <class Tile>
 inline constexpr int flash_forward_shared_bytes = 2 *
                                                   Tile::kHead*(Tile::kBlockQ + 4 * Tile::kBlockKV);
 
+/// What the kernel is given.
 template <class T, class Mod, class Mask>
 struct FlashForwardArgs {
   HeadRows<const T> q{}, k{}, v{};        // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
@@ -105,6 +107,7 @@ ATTN_DEVICE void drop_weights(simt::lane<float> (&p)[kFragments][4], const Kerne
   }
 }
 
+/// One block: kBlockQ query rows of one head (and of its group, in decode), all their keys.
 template <class Tile, class T, class Mod, class Mask>
 ATTN_LAUNCH_BOUNDS(Tile::kThreads, 1)
 ATTN_KERNEL flash_forward_kernel(const ATTN_GRID_CONSTANT FlashForwardArgs<T, Mod, Mask> args) {

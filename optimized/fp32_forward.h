@@ -20,10 +20,12 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Q, one tile of K and one of V.
 template <class Tile>
 inline constexpr int fp32_forward_shared_bytes = fp32_row_bytes<Tile::kHead>*(Tile::kBlockQ +
                                                                               2 * Tile::kBlockKV);
 
+/// What the kernel is given.
 template <class Mod, class Mask>
 struct Fp32ForwardArgs {
   HeadRows<const float> q, k, v;      // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
@@ -111,6 +113,7 @@ struct FmaProducts {
   }
 };
 
+/// One block: kBlockQ query rows of one head, all their keys.
 template <class Tile, class Products, class Mod, class Mask>
 ATTN_LAUNCH_BOUNDS(Tile::kThreads, 1)
 ATTN_KERNEL fp32_forward_kernel(const ATTN_GRID_CONSTANT Fp32ForwardArgs<Mod, Mask> args) {

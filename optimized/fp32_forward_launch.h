@@ -9,6 +9,7 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Launches the kernel for a call that has been checked; `Products`: FMA or TF32.
 template <class Tile, class Products, class Mod, class Mask>
 void launch_fp32_forward(const Fp32ForwardArgs<Mod, Mask>& args,
                          const simt::LaunchOptions& options) {

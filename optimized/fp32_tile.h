@@ -11,6 +11,7 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Of a row in shared memory: four numbers more than it holds, so that rows start in other banks.
 template <int kHead>
 inline constexpr int fp32_row_bytes = (kHead + 4) * 4;
 

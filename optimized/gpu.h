@@ -12,6 +12,7 @@
 
 namespace attn {
 
+/// What is known of the GPU that is used.
 struct GpuInfo {
   std::string name;          ///< "NVIDIA H200"
   int major = 0, minor = 0;  ///< compute capability

@@ -20,9 +20,11 @@ enum class GpuVariant {
   checkerboard,    ///< scores halved and doubled by turns, every pair
 };
 const char* name_of(GpuVariant variant);
+/// Keys that the windowed mask of the benches sees, their documents, and the cap of their scores.
 inline constexpr int gpu_bench_window = 1024, gpu_bench_documents = 8;
 inline constexpr float gpu_bench_soft_cap = 20;
 
+/// One shape and variant to time.
 struct GpuBench {
   GpuVariant variant = GpuVariant::full;
   Pass pass = Pass::forward;
@@ -41,6 +43,7 @@ struct GpuBench {
 /// All of them; the long series over lengths comes last.
 std::vector<GpuBench> gpu_benches();
 
+/// Times of one bench, in milliseconds unless a name says otherwise.
 struct GpuTiming {
   int runs = 0;
   double mean_ms = 0, std_ms = 0, min_ms = 0, max_ms = 0;

@@ -31,6 +31,7 @@ inline int grid_blocks(std::int64_t blocks) {
                                 " thread blocks, expected fewer than 2^31");
   return static_cast<int>(blocks);
 }
+/// Tiles that hold `rows` rows.
 inline std::int64_t tiles_of(std::int64_t rows, int tile) { return (rows + tile - 1) / tile; }
 
 /// True if every row of the view starts on 16 bytes and holds whole 16-byte chunks.
@@ -65,12 +66,14 @@ inline int multiprocessors() {
 #endif
 }
 
+/// A tensor [B, H, S, D] as kernels take it.
 template <class T>
 HeadRows<T> head_rows(const TensorInfo& info) {
   const auto view = view_of<T, 4>(info);
   return {view, rows_are_vectors(view)};
 }
 
+/// The dropout of a call as kernels take it.
 inline KernelDropout kernel_dropout(const Options& options) {
   KernelDropout dropout(options.dropout);
   if (planted(PlantedFault::M48b) && dropout.active()) dropout.kept = 1;

@@ -8,6 +8,7 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Kernels count scores in units of log 2.
 inline constexpr float log2_of_e = 1.4426950408889634f;
 inline constexpr float ln_of_2 = 0.6931471805599453f;
 

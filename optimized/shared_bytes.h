@@ -10,6 +10,8 @@
 namespace attn {
 inline namespace ATTN_TARGET {
 
+/// Each says by its name which kernel, and by `bytes` how much.
+/// @{
 template <class Tile, int bytes>
 void shared_bytes_of_flash_forward() {}
 template <class Tile, int bytes>
@@ -18,6 +20,7 @@ template <class Tile, int bytes>
 void shared_bytes_of_captured_gradient() {}
 template <class Tile, int bytes>
 void shared_bytes_of_fp32_forward() {}
+/// @}
 
 #define ATTN_SHARED_BYTES(kernel, bytes, ...) \
   template void shared_bytes_of_##kernel<__VA_ARGS__, bytes<__VA_ARGS__>>();
@@ -30,6 +33,7 @@ ATTN_SHARED_BYTES(fp32_forward, fp32_forward_shared_bytes, FlashTile<64, 32, 64>
 ATTN_SHARED_BYTES(fp32_forward, fp32_forward_shared_bytes, FlashTile<64, 32, 128>)
 ATTN_SHARED_BYTES(fp32_forward, fp32_forward_shared_bytes, FlashTile<64, 16, 256>)
 
+/// Both kernels of the backward pass need the same.
 template <class Tile>
 inline constexpr int backward_shared_bytes = Tile::kSharedBytes;
 ATTN_SHARED_BYTES(flash_backward, backward_shared_bytes, BackwardTile<64>)

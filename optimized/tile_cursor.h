@@ -18,6 +18,7 @@ struct KernelSequence {
   int q_first = 0, kv_first = 0;
 };
 
+/// Where sequence `b` lies.
 ATTN_DEVICE KernelSequence sequence_of(const Source& source, int b) {
   KernelSequence s{source.sizes, b, source.packed ? 0 : b, 0, 0};
   if (source.sequences == nullptr) return s;

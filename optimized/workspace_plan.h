@@ -24,6 +24,7 @@ class WorkspacePlan {
 
   std::size_t bytes() const { return bytes_; }
 
+  /// A stretch of the workspace, and who is told where it starts.
   struct Part {
     void** pointer;
     std::size_t offset, bytes;

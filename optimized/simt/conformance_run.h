@@ -16,6 +16,7 @@ enum class Precision {
   log2,   ///< within one unit in the last place of the nearest fp32
 };
 
+/// What one conformance kernel gave, against what it should.
 struct ConformanceResult {
   std::string primitive;             ///< the kernel of optimized/simt/conformance.h, and its type
   std::vector<std::uint32_t> words;  ///< what it wrote; in place of any NaN 0x7fffffff
@@ -23,9 +24,9 @@ struct ConformanceResult {
   std::vector<float> arguments;  ///< of exp2 and log2: x
 };
 
-// Defined by the unit of each target (optimized/simt/conformance_unit.cc). The kernels' memory is
-// taken from `memory`.
 namespace warp {
+/// Runs every conformance kernel on this target; their memory is taken from `memory`. Each target
+/// has its own, in its own unit (optimized/simt/conformance_unit.cc).
 std::vector<ConformanceResult> run_conformance(DeviceMemory& memory);
 }
 namespace thread {

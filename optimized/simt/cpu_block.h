@@ -49,6 +49,7 @@ enum class Collective {
 };
 const char* name(Collective kind);
 
+/// A block of threads while it runs: its shared memory, its barriers, its fibers.
 class Block {
  public:
   static constexpr int kBarriers = 16;
@@ -85,6 +86,7 @@ class Block {
   }
 
   // -- the rendezvous of the lanes of a warp (thread engine)
+  /// The lanes of a warp that have come to one collective.
   struct Meeting {
     std::uint32_t arrived = 0;
     Collective kind{};

@@ -53,6 +53,7 @@ class Allocation {
   }
 
   enum class Verdict { ok, out_of_bounds, guard, uninitialised, read_only, race };
+  /// What one access was found to be, and who the other party is.
   struct Finding {
     Verdict verdict = Verdict::ok;
     std::int64_t at = 0;  // byte offset of the first offending byte

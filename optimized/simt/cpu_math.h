@@ -203,12 +203,14 @@ concept atomic_addable = std::is_same_v<T, float> || std::is_same_v<T, std::int3
 template <class T>
 concept atomic_comparable = std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t>;
 
+/// What atomic_add does to a number.
 struct AtomicAdd {
   template <class T>
   void operator()(T& target, T value) const {
     std::atomic_ref<T>(target).fetch_add(value, std::memory_order_relaxed);
   }
 };
+/// What atomic_max does to a number.
 struct AtomicMax {
   template <class T>
   void operator()(T& target, T value) const {

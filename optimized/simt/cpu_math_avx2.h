@@ -65,8 +65,8 @@ ATTN_FORCE_INLINE void widen_pairs(__m256i packed, __m256& lo, __m256& hi) {
   }
 }
 
-// B as eight columns wide rows: row k as {B[k][0], B[k][2], B[k][4], B[k][6]} twice, then the odd
-// columns twice, as the lanes of two neighbouring rows of D hold them.
+/// B as eight columns wide rows: row k as {B[k][0], B[k][2], B[k][4], B[k][6]} twice, then the odd
+/// columns twice, as the lanes of two neighbouring rows of D hold them.
 struct SplitRow {
   __m256 even, odd;
 };

@@ -29,9 +29,11 @@ struct Who {
 };
 inline constexpr int kAllLanes = -1;
 
+/// Who wrote and who read each byte of a block's shared memory, since which barrier.
 class SharedShadow {
  public:
   enum State : std::uint8_t { kUnwritten = 0, kWritten = 1, kInFlight = 2 };
+  /// The last write of a byte.
   struct Write {
     int warp, lane;
     LocId at;
