@@ -2,7 +2,8 @@
 """Checks the Markdown pages as they lie in the repository: every relative link leads to a file, every
 anchor to a heading, and every block of code that says where it comes from is what stands there:
 
-    <!-- snippet: FILE TAG -->     before a fenced block: the lines between two `//! [TAG]` of FILE
+    <!-- snippet: FILE TAG -->     before a fenced block: the lines between two `//! [TAG]` of FILE, or
+                                   two `#! [TAG]` of a script
 
     check_pages.py [ROOT]"""
 
@@ -50,7 +51,7 @@ def link_faults(root, page):
 
 
 def snippet(file, tag):
-    parts = re.split(rf"^ *//! \[{re.escape(tag)}\]\n", file.read_text(), flags=re.M)
+    parts = re.split(rf"^ *(?://|#)! \[{re.escape(tag)}\]\n", file.read_text(), flags=re.M)
     return parts[1] if len(parts) == 3 else None
 
 

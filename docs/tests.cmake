@@ -143,3 +143,11 @@ add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(arrows arrows_are_checked PROPERTIES LABELS reference)
 set_tests_properties(consumer PROPERTIES LABELS docs)
+
+# A kernel of a user's own, ported and fuzzed as docs/ci_gate.md says.
+if(TARGET attnproof)
+  add_test(NAME docs/ci_gate COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
+           -D COMPILER=${CMAKE_CXX_COMPILER} -P docs/ci_gate/check.cmake
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(docs/ci_gate PROPERTIES LABELS docs TIMEOUT 600)
+endif()

@@ -13,8 +13,13 @@ namespace {
 
 constexpr int bad_usage = 2, cannot_do = 3;
 
+std::string& name_of_tool() {
+  static std::string name = "attnproof";
+  return name;
+}
+
 /// The first of several lines; what follows a newline is detail.
-void complain(const std::string& message) { fmt::print(stderr, "attnproof: {}\n", message); }
+void complain(const std::string& message) { fmt::print(stderr, "{}: {}\n", tool_name(), message); }
 
 /// `show list`, `show mask` and `show mod`.
 void add_show_commands(CLI::App& app, ShowArguments& show) {
@@ -102,7 +107,8 @@ int run(int argc, char** argv) {
   fuzz_command_line->add_option("--jobs", fuzz.jobs, "threads (default: one a core)")
       ->check(CLI::Range(1, 1024));
   fuzz_command_line->add_option("--impl", fuzz.implementation,
-                                "rows of 'attnproof impls', separated by commas (default: all)");
+                                "rows of 'impls', separated by commas, or all (default: those that "
+                                "this program added to attnproof's, if any; else all)");
   fuzz_command_line->add_option("--engine", fuzz.engine, "warp (fast) or thread");
   fuzz_command_line->add_option("--dtype", fuzz.dtype, "fp16, bf16 or fp32 (default: all)");
   fuzz_command_line->add_option("--mod", fuzz.mod,
@@ -184,8 +190,13 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int tool_main(int argc, char** argv) {
+const std::string& tool_name() { return name_of_tool(); }
+
+int tool_main(int argc, char** argv, const std::string& name,
+              std::span<const Implementation> rows) {
+  name_of_tool() = name;
   try {
+    for (const Implementation& row : rows) add_implementation(row);
     return run(argc, argv);
   } catch (const std::invalid_argument& error) {
     complain(error.what());

@@ -1,0 +1,45 @@
+# Installs the build into a prefix of its own, then builds this folder's project against it and runs
+# its tests, as a user would; and sees each bug of bugs.cmake found, with a line that shows it again
+# and that the right kernel passes.
+cmake_minimum_required(VERSION 3.25)
+set(prefix ${BUILD}/ci_gate/prefix)
+set(build ${BUILD}/ci_gate/build)
+file(REMOVE_RECURSE ${BUILD}/ci_gate)
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${build} -G Ninja
+    -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${build})
+run(${CMAKE_CTEST_COMMAND} --test-dir ${build} -R "^causal_attention_(warp|thread)$"
+    --no-tests=error --output-on-failure)
+
+include(${CMAKE_CURRENT_LIST_DIR}/bugs.cmake)
+foreach(bug IN LISTS bugs)
+  execute_process(COMMAND ${build}/${bug} fuzz --cases 1000 OUTPUT_VARIABLE said ERROR_QUIET
+                  RESULT_VARIABLE status)
+  string(FIND "${said}" "${${bug}_found}" at)
+  if(NOT status EQUAL 1 OR at EQUAL -1)
+    message(FATAL_ERROR "${bug}: status ${status}, expected 1 and '${${bug}_found}':\n${said}")
+  endif()
+  if(NOT said MATCHES "\nreplay +${bug} replay '([^']+)'\n")
+    message(FATAL_ERROR "${bug}: no line that replays it:\n${said}")
+  endif()
+  set(line "${CMAKE_MATCH_1}")
+  execute_process(COMMAND ${build}/${bug} replay "${line}" OUTPUT_VARIABLE said
+                  RESULT_VARIABLE status)
+  string(FIND "${said}" "${${bug}_found}" at)
+  if(NOT status EQUAL 1 OR at EQUAL -1)
+    message(FATAL_ERROR "${bug}: not seen again: status ${status}:\n${said}")
+  endif()
+  string(REPLACE "impl: ${bug}" "impl: causal_attention" line "${line}")
+  execute_process(COMMAND ${build}/causal_attention replay "${line}" OUTPUT_VARIABLE right
+                  RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${bug}: the right kernel fails too: status ${status}:\n${right}")
+  endif()
+  message(STATUS "${bug}: found\n${said}")
+endforeach()
