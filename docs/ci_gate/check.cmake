@@ -17,7 +17,19 @@ run(${CMAKE_COMMAND} --build ${build})
 run(${CMAKE_CTEST_COMMAND} --test-dir ${build} -R "^causal_attention_(warp|thread)$"
     --no-tests=error --output-on-failure)
 
+# nvcc takes the raw kernel and the ported one
+if(NVCC)
+  foreach(kernel raw_attention.cu ported_attention.cc)
+    run(${NVCC} -std=c++20 --expt-relaxed-constexpr -diag-suppress=20011,20012,20014,554,550
+        -arch=sm_80 -D ATTN_ENGINE_CUDA -I${prefix}/include -I${prefix}/include/attn ${EIGEN} -x cu
+        -cubin -o ${build}/${kernel}.cubin ${CMAKE_CURRENT_LIST_DIR}/${kernel})
+  endforeach()
+else()
+  message(STATUS "NOT TESTED: raw_attention.cu and ported_attention.cc with nvcc: there is none here")
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/bugs.cmake)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../ci_gate.md page)
 foreach(bug IN LISTS bugs)
   execute_process(COMMAND ${build}/${bug} fuzz --cases 1000 OUTPUT_VARIABLE said ERROR_QUIET
                   RESULT_VARIABLE status)
@@ -41,5 +53,17 @@ foreach(bug IN LISTS bugs)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${bug}: the right kernel fails too: status ${status}:\n${right}")
   endif()
+  if(page MATCHES "\nreplay +${bug} replay '([^']+)'\n")  # what the page shows is what is said
+    execute_process(COMMAND ${build}/${bug} replay "${CMAKE_MATCH_1}" OUTPUT_VARIABLE said)
+    string(REGEX MATCH "^[^\n]+\n" first "${said}")
+    string(FIND "${page}" "${first}" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "${bug}: docs/ci_gate.md shows something else than\n${said}")
+    endif()
+    list(APPEND shown ${bug})
+  endif()
   message(STATUS "${bug}: found\n${said}")
 endforeach()
+if(NOT shown STREQUAL "no_barrier;no_rescale;stray_load")
+  message(FATAL_ERROR "docs/ci_gate.md shows '${shown}', expected no_barrier, no_rescale and stray_load")
+endif()
