@@ -12,6 +12,7 @@
 
 #include "fuzz/campaign.h"
 #include "fuzz/run.h"
+#include "optimized/call_check.h"
 
 namespace attn::fuzz {
 namespace {
@@ -20,6 +21,7 @@ using Refusal = std::optional<std::string>;
 
 /// A shipped kernel under another name. Without LSE it has one of its own to write to.
 std::string_view shipped_forward(const AttentionCall& given, const Implementation& row) {
+  check_call(given, row);
   AttentionCall call = given;
   Tensor<float, 3> lse({call.q.extents[0], call.q.extents[1], call.q.extents[2]});
   if (!row.lse) call.lse = describe("lse", lse.view());
