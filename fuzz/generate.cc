@@ -46,10 +46,11 @@ int draw_head_of(const Implementation& row, DType dtype) {
 /// refuse what is fixed are left out, unless none is left.
 void draw_implementation(Case& c, const Fixed& fixed) {
   constexpr DType preferred[] = {DType::bf16, DType::f16, DType::f32};
-  const auto types_of = [&](const Implementation& row) {
+  const auto types_of = [&](const Implementation& row, bool any_head = false) {
     std::vector<DType> types;
     for (const DType t : preferred)
-      if ((!fixed.dtype || t == *fixed.dtype) && takes(row, t, fixed.d, fixed.dv))
+      if ((!fixed.dtype || t == *fixed.dtype) &&
+          (any_head ? takes(row, t) : takes(row, t, fixed.d, fixed.dv)))
         types.push_back(t);
     return types;
   };
@@ -61,7 +62,8 @@ void draw_implementation(Case& c, const Fixed& fixed) {
     if (!types_of(implementation_named(name)).empty()) able.push_back(name);
   const std::vector<std::string_view>& from = able.empty() ? wanted : able;
   c.implementation = from[drawn(0, static_cast<int>(from.size()) - 1)];
-  const std::vector<DType> types = types_of(implementation_named(c.implementation));
+  std::vector<DType> types = types_of(implementation_named(c.implementation));
+  if (types.empty()) types = types_of(implementation_named(c.implementation), true);
   c.dtype = fixed.dtype     ? *fixed.dtype
             : types.empty() ? DType::bf16
                             : types[chance(20) ? 0 : drawn(0, static_cast<int>(types.size()) - 1)];

@@ -106,6 +106,14 @@ TEST(AddedRows, AreDrawnWithinWhatTheyTake) {
   EXPECT_EQ(to_text(drawn_of("one_mod_backward", 0).mod), "tanh(score)");
 }
 
+TEST(AddedRows, KeepTheirStorageTypeWhereWhatIsFixedIsRefused) {
+  add_rows();
+  Fixed fixed;
+  fixed.implementations = {"plain_causal"};
+  fixed.d = 65;
+  EXPECT_EQ(drawn_case(fixed, 71, 0).value().dtype, DType::f16);
+}
+
 TEST(AddedRows, OfWhichTheFuzzerKnowsNothingAreDrawnInFull) {
   add_rows();
   int sinks = 0, layouts = 0, masks = 0;
