@@ -7,8 +7,9 @@ set(ATTN_FUZZ_TEMPLATES ${CMAKE_CURRENT_LIST_DIR})
 # builds a kernel that is written on the SIMT layer as the program <name>: the tool attnproof with
 # the row <name> in its table. Its tests <name>_warp and <name>_thread fuzz that row on each engine
 # with so many cases (default 1000; a tenth of them on the thread engine, which is slower) and with
-# further arguments of `attnproof fuzz`; MOD and MASK narrow what is drawn. The sources are compiled once an engine. One of them defines, in the
-# namespace (default: <name>) and there in `inline namespace ATTN_TARGET`,
+# further arguments of `attnproof fuzz`; MOD and MASK narrow what is drawn. The sources are compiled
+# once an engine. One of them defines, in the namespace (default: <name>) and there in
+# `inline namespace ATTN_TARGET`,
 #
 #   attn::Implementation row();                  // what it is; the name and the builds are filled in
 #   std::string_view run(const attn::AttentionCall&, const attn::Implementation&);  // launches it

@@ -1,4 +1,4 @@
-// The kernel that docs/ci_gate.md ports, as people write it: O = softmax(scale Q K^T) V and its LSE,
+// The kernel that docs/ci_gate.md ports, as people write it: O = softmax(scale Q K^T) V and LSE,
 // causal, aligned bottom right. Contiguous q, o [B, Hq, Sq, D], k, v [B, Hkv, Skv, D],
 // lse [B, Hq, Sq]; D is a multiple of 4, at most 64. Grid: (ceil(Sq / 4), B Hq); 128 threads.
 #include <cuda_runtime.h>
