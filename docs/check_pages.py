@@ -3,7 +3,7 @@
 anchor to a heading, and every block of code that says where it comes from is what stands there:
 
     <!-- snippet: FILE TAG -->     before a fenced block: the lines between two `//! [TAG]` of FILE,
-                                   less the indentation that all of them have
+                                   or two `#! [TAG]` of a script, less the indentation that all have
 
     check_pages.py [ROOT]"""
 
@@ -52,7 +52,7 @@ def link_faults(root, page):
 
 
 def snippet(file, tag):
-    parts = re.split(rf"^ *//! \[{re.escape(tag)}\]\n", file.read_text(), flags=re.M)
+    parts = re.split(rf"^ *(?://|#)! \[{re.escape(tag)}\]\n", file.read_text(), flags=re.M)
     return textwrap.dedent(parts[1]) if len(parts) == 3 else None
 
 

@@ -84,6 +84,7 @@ if(NOT Python3_Interpreter_FOUND)
   message(STATUS "attnproof: NOT TESTED: the pages of docs/, as there is no Python 3 here")
 else()
   attn_docs_test(pages ${Python3_EXECUTABLE} docs/check_pages.py)
+  attn_docs_test(ci_gate_workflow ${Python3_EXECUTABLE} docs/ci_gate/check_workflow.py)
 
   separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
   get_target_property(includes Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
@@ -143,3 +144,14 @@ add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(arrows arrows_are_checked PROPERTIES LABELS reference)
 set_tests_properties(consumer PROPERTIES LABELS docs)
+
+# A kernel of a user's own, ported and fuzzed as docs/ci_gate.md says.
+if(TARGET attnproof)
+  get_target_property(includes Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
+  list(TRANSFORM includes PREPEND -I)
+  add_test(NAME docs/ci_gate COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
+           -D COMPILER=${CMAKE_CXX_COMPILER} -D "NVCC=${CMAKE_CUDA_COMPILER}" -D "EIGEN=${includes}"
+           -P docs/ci_gate/check.cmake
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(docs/ci_gate PROPERTIES LABELS docs TIMEOUT 600)
+endif()

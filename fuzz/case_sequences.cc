@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "fuzz/row_limits.h"
+
 namespace attn::fuzz {
 namespace {
 
@@ -88,6 +90,7 @@ void check_parts(const Case& c, const Implementation& i) {
          "a batch entry a sequence");
   query_lengths(c);
   key_lengths(c);
+  check_limits(c, i);
 }
 
 }  // namespace attn::fuzz

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/commands.h"
+#include "fuzz/row_limits.h"
 #include "optimized/planted_faults.h"
 
 namespace attn::fuzz {
@@ -25,6 +26,7 @@ Hunt hunt(const PlantedFaultInfo& fault, const FaultsArguments& a) {
   options.seed = a.seed;
   options.jobs = jobs_or_cores(a.jobs);
   options.run.planted = fault.fault;
+  options.fixed.implementations = names_of(shipped_implementations());
   options.shrink_seconds = 1;
   const CampaignResult r = run_campaign(options);
   Hunt h{fault, false, r.cases, r.seconds, {}, {}};

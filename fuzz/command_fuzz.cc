@@ -7,7 +7,7 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
-#include "fuzz/text.h"
+#include "fuzz/row_limits.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
@@ -44,19 +44,9 @@ void fix_shape(const std::string& text, Fixed& fixed) {
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
 }
 
-/// `a,b`: rows of the table; all of them where the text is empty or `all`.
-std::vector<std::string> implementations_of(const std::string& text) {
-  std::vector<std::string> names;
-  if (text.empty() || text == "all") return names;
-  std::istringstream list(text);
-  for (std::string name; std::getline(list, name, ',');)
-    names.emplace_back(implementation_named(trim(name)).name);
-  return names;
-}
-
 Fixed fixed_by(const FuzzArguments& a) {
   Fixed fixed;
-  fixed.implementations = implementations_of(a.implementation);
+  fixed.implementations = rows_to_fuzz(a.implementation, parse_engine(a.engine));
   if (!a.dtype.empty()) fixed.dtype = parse_dtype(a.dtype);
   Case declares;
   for (const std::string& t : a.tables) {
@@ -152,7 +142,9 @@ int fuzz_command(const FuzzArguments& a) {
   options.run.repeat = a.repeat;
   if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
 
-  if (const int status = replay_corpus(options.run)) return status;
+  // the corpus is of shipped rows
+  const bool shipped = has_shipped_row(options.fixed.implementations);
+  if (const int status = shipped ? replay_corpus(options.run) : 0) return status;
   FuzzArguments limits = a;
   limits.seconds = options.seconds;
   const CampaignResult r =
@@ -160,7 +152,7 @@ int fuzz_command(const FuzzArguments& a) {
   if (isatty(2)) fmt::print(stderr, "\n");
   const bool user_given = options.fixed.mod || options.fixed.mask || !a.shape.empty();
   const bool all_refused = count_of(r, Outcome::refused) == r.cases;
-  if (user_given && !r.refused.empty() && (r.refused_is_plain || all_refused))
+  if (!r.refused.empty() && ((user_given && r.refused_is_plain) || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);

@@ -118,7 +118,7 @@ class GpuCheck {
   /// Shares the time until `end` among the rows of the table.
   json fuzz(double end) {
     json rows = json::array();
-    const auto all = implementations();
+    const auto all = shipped_implementations();
     for (std::size_t i = 0; i < all.size(); ++i) {
       CampaignOptions o;
       o.seconds = std::max(0.5, (end - elapsed()) / static_cast<double>(all.size() - i));
@@ -160,7 +160,7 @@ class GpuCheck {
   json determinism(double end) {
     const std::uint64_t most_cases = arguments_.cases > 0 ? arguments_.cases : 50;
     json rows = json::array();
-    const auto all = implementations();
+    const auto all = shipped_implementations();
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double stop = elapsed() + (end - elapsed()) / static_cast<double>(all.size() - i);
       Fixed fixed;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "fuzz/commands.h"
@@ -47,35 +46,6 @@ int replay_command(const ReplayArguments& a) {
   }
   fmt::print("{}", report(c, v));
   return is_failure(v.outcome) ? 1 : 0;
-}
-
-int implementations_command(const std::string& json) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const Implementation& i : implementations()) {
-    const std::string tiles =
-        fmt::format("{}x{}, small {}x{}", i.production.q, i.production.kv, i.small.q, i.small.kv);
-    fmt::print("{:<21} {}\n", i.name, i.what);
-    fmt::print("{:<21} tiles {}; {}; engines warp, thread\n", "", tiles,
-               i.deterministic ? "deterministic" : "not deterministic");
-    nlohmann::json dtypes = nlohmann::json::array();
-    for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-      Problem p;
-      p.d = p.dv = 1;
-      p.dtype = t;
-      if (!i.refusal(p)) dtypes.push_back(name_of(t));
-    }
-    fmt::print("{:<21} storage {}\n", "", dtypes.dump());
-    rows.push_back({{"name", i.name},
-                    {"what", i.what},
-                    {"tiles", tiles},
-                    {"pass", i.pass == Pass::forward ? "forward" : "backward"},
-                    {"dtypes", dtypes},
-                    {"deterministic", i.deterministic},
-                    {"engines", {"warp", "thread"}},
-                    {"devices", {"cpu"}}});
-  }
-  if (!json.empty()) write_file(json, nlohmann::json{{"implementations", rows}}.dump(2) + "\n");
-  return 0;
 }
 
 }  // namespace attn::fuzz

@@ -8,6 +8,8 @@
 #include "fuzz/draw.h"
 #include "fuzz/fill_context.h"
 #include "fuzz/grammar.h"
+#include "fuzz/row_limits.h"
+#include "mods/lang/parse.h"
 
 namespace attn::fuzz {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 int draw_length(int tile, int most) {
   if (chance(2)) return 0;
   if (chance(15)) return drawn(1, 16);
-  if (chance(35)) return std::min(most, drawn(1, most / tile) * tile + drawn(-1, 1));
+  if (chance(35)) return std::min(most, drawn(1, std::max(1, most / tile)) * tile + drawn(-1, 1));
   return drawn(std::min(tile + 1, most), most);
 }
 
@@ -27,26 +29,28 @@ int draw_head(int most) {
   return one_of({1, 7, 20, 24, 33, 40, 59, 63});
 }
 
-Problem problem_of_heads(int d, int dv, DType dtype) {
-  Problem problem;
-  problem.d = d, problem.dv = dv, problem.dtype = dtype;
-  return problem;
-}
 int largest_head(const Implementation& row, DType dtype) {
   for (const int d : {256, 192})
-    if (!row.refusal(problem_of_heads(d, d, dtype))) return d;
+    if (takes(row, dtype, d, d)) return d;
   return 128;
+}
+/// One that the row takes, if there is one.
+int draw_head_of(const Implementation& row, DType dtype) {
+  const int d = draw_head(largest_head(row, dtype));
+  const std::vector<int>& taken = head_sizes(row, dtype);
+  if (taken.empty() || takes(row, dtype, d, d)) return d;
+  return taken[drawn(0, static_cast<int>(taken.size()) - 1)];
 }
 
 /// One of the implementations that the user wants, with a storage type that it takes. Those that
 /// refuse what is fixed are left out, unless none is left.
 void draw_implementation(Case& c, const Fixed& fixed) {
   constexpr DType preferred[] = {DType::bf16, DType::f16, DType::f32};
-  const auto types_of = [&](const Implementation& row) {
+  const auto types_of = [&](const Implementation& row, bool any_head = false) {
     std::vector<DType> types;
     for (const DType t : preferred)
       if ((!fixed.dtype || t == *fixed.dtype) &&
-          !row.refusal(problem_of_heads(fixed.d.value_or(1), fixed.dv.value_or(1), t)))
+          (any_head ? takes(row, t) : takes(row, t, fixed.d, fixed.dv)))
         types.push_back(t);
     return types;
   };
@@ -58,7 +62,8 @@ void draw_implementation(Case& c, const Fixed& fixed) {
     if (!types_of(implementation_named(name)).empty()) able.push_back(name);
   const std::vector<std::string_view>& from = able.empty() ? wanted : able;
   c.implementation = from[drawn(0, static_cast<int>(from.size()) - 1)];
-  const std::vector<DType> types = types_of(implementation_named(c.implementation));
+  std::vector<DType> types = types_of(implementation_named(c.implementation));
+  if (types.empty()) types = types_of(implementation_named(c.implementation), true);
   c.dtype = fixed.dtype     ? *fixed.dtype
             : types.empty() ? DType::bf16
                             : types[chance(20) ? 0 : drawn(0, static_cast<int>(types.size()) - 1)];
@@ -94,9 +99,8 @@ void draw_shape(Case& c, const Fixed& fixed) {
   c.hkv = fixed.hkv.value_or(chance(1) ? 0 : chance(several) ? 1 : drawn(2, 3));
   if (fixed.hq && !fixed.hkv) c.hkv = *fixed.hq;
   c.hq = fixed.hq.value_or(c.hkv * draw_group(c.sq <= (backward ? 16 : 32)));
-  const int most = largest_head(row, c.dtype);
-  c.d = fixed.d.value_or(draw_head(most));
-  c.dv = fixed.dv.value_or(chance(70) ? c.d : chance(1) ? 0 : draw_head(most));
+  c.d = fixed.d.value_or(draw_head_of(row, c.dtype));
+  c.dv = fixed.dv.value_or(chance(70) ? c.d : chance(1) ? 0 : draw_head_of(row, c.dtype));
 }
 
 /// Lengths of sequences, none of which need be reached; often none at all.
@@ -173,16 +177,29 @@ void draw_options(Case& c) {
   if (c.layout == Layout::shared_kv && row.sequences != Sequences::dense) c.layout = Layout::padded;
 }
 
+/// Everything but the mod and the mask: what the row takes, if that can be found by trying.
+void draw_problem(Case& c, const Fixed& fixed, const Implementation& row) {
+  constexpr int most_tries = 200;
+  const Case begun = c;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    c = begun;
+    draw_shape(c, fixed);
+    draw_sequences(c);
+    draw_data(c);
+    draw_options(c);
+    keep_to_limits(c, row);
+    if (!row.refusal(problem_of(c))) return;
+  }
+}
+
 Case draw_case(const Fixed& fixed) {
   Case c;
   draw_implementation(c, fixed);
-  draw_shape(c, fixed);
-  draw_sequences(c);
-  draw_data(c);
-  draw_options(c);
+  const Implementation& row = implementation_named(c.implementation);
+  draw_problem(c, fixed, row);
   c.tables = fixed.tables;
-  c.mod = fixed.mod ? *fixed.mod : draw_mod(c);
-  c.mask = fixed.mask ? *fixed.mask : draw_mask(c);
+  c.mod = fixed.mod ? *fixed.mod : row.mod.empty() ? draw_mod(c) : parse_mod(row.mod);
+  c.mask = fixed.mask ? *fixed.mask : row.mask.empty() ? draw_mask(c) : parse_mask(row.mask);
   drop_unread_tables(c);
   return c;
 }

@@ -51,6 +51,7 @@ misuse '--jobs' fuzz --jobs 0
 misuse "'cuda', expected warp or thread" fuzz --cases 1 --engine cuda
 misuse "'fp8', expected one of" fuzz --cases 1 --dtype fp8
 misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl slow
+misuse "fp32, expected fp16 or bf16" fuzz --cases 1 --impl flash_forward --dtype fp32
 misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl flash_forward,slow
 misuse 'column 8' fuzz --cases 1 --mod 'score +'
 misuse 'column 1' fuzz --cases 1 --mask 'score > 0'

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/case_sequences.h"
+#include "fuzz/tool.h"
 
 namespace attn::fuzz {
 namespace {
@@ -255,7 +256,7 @@ std::string report(const Case& c, const Verdict& v) {
     text = fmt::format("{:<12} {} ({})   {}\n", name_of(v.outcome), c.implementation, v.target,
                        v.reason);
   }
-  return text + fmt::format("replay       attnproof replay '{}'\n", to_text(c));
+  return text + fmt::format("replay       {} replay '{}'\n", tool_name(), to_text(c));
 }
 
 }  // namespace attn::fuzz

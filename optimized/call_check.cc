@@ -39,9 +39,38 @@ void check_blocks(const AttentionArguments& call, const Problem& p, const std::s
         std::to_string(p.skv));
 }
 
-void check_forward_tensors(const AttentionArguments& call, const Problem& p) {
+/// Row-major, without gaps; the stride of an axis with one entry says nothing.
+bool is_contiguous(const TensorInfo& t) {
+  std::int64_t stride = 1;
+  for (int axis = t.rank - 1; axis >= 0; --axis) {
+    if (t.extents[axis] == 0) return true;
+    if (t.extents[axis] != 1 && t.strides[axis] != stride) return false;
+    stride *= t.extents[axis];
+  }
+  return true;
+}
+
+/// What the row says that it does not do.
+void check_abilities(const AttentionArguments& call, const Implementation& row,
+                     const std::string& name) {
+  refuse_if(call.options.sink && !row.sink, "sink", name);
+  refuse_if(call.options.dropout.p != 0 && !row.dropout, "dropout", name);
+  if (row.pass == Pass::forward) {
+    refuse_if(call.lse.data != nullptr && !row.lse, "lse", name);
+    refuse_if(call.row_max.data != nullptr && !row.row_max, "row_max", name);
+  }
+  if (row.strides) return;
+  for (const std::vector<TensorInfo>& tensors :
+       {inputs_of(call, row.pass), outputs_of(call, row.pass)})
+    for (const TensorInfo& t : tensors)
+      if (!is_contiguous(t))
+        throw std::invalid_argument(std::string(t.name) + ": has gaps or another order, expected " +
+                                    t.shape() + " contiguous in " + name);
+}
+
+void check_forward_tensors(const AttentionArguments& call, const Problem& p, bool lse) {
   check_tensor(call.o, p.o_extents());
-  check_tensor(call.lse, p.lse_extents());
+  if (lse) check_tensor(call.lse, p.lse_extents());
   check_optional(call.row_max, p.lse_extents());
   check_dtype(call.o, p.dtype);
   check_dtype(call.lse, DType::f32);
@@ -102,6 +131,7 @@ CheckedCall check_call(const AttentionArguments& call, const Implementation& row
   if (const auto refusal = row.refusal(p)) throw std::invalid_argument(*refusal + " in " + name);
   check_dtype(call.k, p.dtype);
   check_dtype(call.v, p.dtype);
+  check_abilities(call, row, name);
   const bool cache = has_cache(row);
   refuse_if(!call.cu_q.empty() && kind != Sequences::packed, "cu_q", name);
   refuse_if(!call.cu_kv.empty() && kind != Sequences::packed, "cu_kv", name);
@@ -127,7 +157,7 @@ CheckedCall check_call(const AttentionArguments& call, const Implementation& row
                      static_cast<int>(call.k.extents[2]));
   if (row.block_sparse) check_blocks(call, p, name);
   if (row.pass == Pass::forward)
-    check_forward_tensors(call, p);
+    check_forward_tensors(call, p, row.lse);
   else
     check_backward_tensors(call, p);
   check_outputs(outputs_of(call, row.pass), inputs_of(call, row.pass));

@@ -11,8 +11,8 @@ include_guard()
 set(ATTN_FUNCTOR_TEMPLATES ${CMAKE_CURRENT_LIST_DIR})
 
 # attn_add_kernels(<target> ENGINE warp|thread SOURCES <file>... [NAME <name>] [PLANT_FAULTS])
-# compiles the sources for one engine, with the libraries that <target> links, into <target>. A
-# second call for the same engine needs a name.
+# compiles the sources for one engine, with the libraries, include directories and definitions of
+# <target>, into <target>. A second call for the same engine needs a name.
 function(attn_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PLANT_FAULTS" "ENGINE;NAME" "SOURCES")
   if(NOT arg_ENGINE MATCHES "^(warp|thread)$")
@@ -31,6 +31,7 @@ function(attn_add_kernels target)
   add_library(${unit} OBJECT ${arg_SOURCES})
   target_link_libraries(${unit} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
   target_include_directories(${unit} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${unit} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
   target_compile_features(${unit} PRIVATE cxx_std_20)
   set_target_properties(${unit} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   attn_engine_flags(${unit} ${arg_ENGINE})

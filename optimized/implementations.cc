@@ -1,7 +1,13 @@
 #include "optimized/implementations.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "mods/lang/parse.h"
 
 // The units of each target (optimized/*_unit.cc) define these in their own namespace.
 #define ATTN_DECLARE_TARGET(target)                                                           \
@@ -177,15 +183,83 @@ constexpr Implementation table[] = {
      ATTN_RUN_FLOAT(tf32_forward)},
 };
 
+/// The shipped rows and those that were added.
+std::vector<Implementation>& rows() {
+  static std::vector<Implementation> rows(std::begin(table), std::end(table));
+  return rows;
+}
+
+std::string_view run_build(Implementation::Run build, const char* target, const AttentionCall& call,
+                           const Implementation& row) {
+  if (build == nullptr)
+    throw std::invalid_argument("engine: " + std::string(target) + ", but " +
+                                std::string(row.name) + " has no build for it");
+  return build(call, row);
+}
+
+void require(bool given, const Implementation& row, const char* member, const std::string& what) {
+  if (!given)
+    throw std::invalid_argument("implementation '" + std::string(row.name) + "': " + member + ": " +
+                                what);
+}
+
+/// One that a case line can name.
+bool is_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+std::string text_of(TileSize tile) {
+  return std::to_string(tile.q) + "x" + std::to_string(tile.kv);
+}
+
+template <class Parse>
+void require_expression(std::string_view text, const Implementation& row, const char* member,
+                        Parse parse) {
+  if (text.empty()) return;
+  try {
+    parse();
+  } catch (const std::invalid_argument& error) {
+    require(false, row, member, error.what());
+  }
+}
+
 }  // namespace
 
 const char* name_of(Engine engine) { return engine == Engine::warp ? "warp" : "thread"; }
 
-std::span<const Implementation> implementations() { return table; }
+std::string_view Implementation::run(const AttentionCall& call, Engine engine) const {
+  return run_build(engine == Engine::warp ? warp : thread, name_of(engine), call, *this);
+}
+
+std::string_view Implementation::run_planted(const AttentionCall& call) const {
+  return run_build(warp_planted, "warp_planted", call, *this);
+}
+
+std::span<const Implementation> implementations() { return rows(); }
+
+std::span<const Implementation> shipped_implementations() {
+  return implementations().first(std::size(table));
+}
+
+void add_implementation(const Implementation& row) {
+  require(is_name(row.name), row, "name", "expected letters, digits and underscores");
+  for (const Implementation& other : rows()) require(other.name != row.name, row, "name", "taken");
+  require(row.numerics, row, "numerics", "none, expected what it may round");
+  require(row.refusal, row, "refusal", "none, expected why it does not take a problem");
+  require(row.warp || row.thread, row, "run",
+          "none, expected a build for the warp or thread engine");
+  for (const auto& [tile, member] : {std::pair(row.production, "production"), {row.small, "small"}})
+    require(tile.q > 0 && tile.kv > 0, row, member,
+            text_of(tile) + ", expected the queries and keys of a tile");
+  require_expression(row.mod, row, "mod", [&] { parse_mod(row.mod); });
+  require_expression(row.mask, row, "mask", [&] { parse_mask(row.mask); });
+  rows().push_back(row);
+}
 
 const Implementation& implementation_named(std::string_view name) {
   std::string known;
-  for (const Implementation& row : table) {
+  for (const Implementation& row : rows()) {
     if (row.name == name) return row;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }

@@ -45,24 +45,31 @@ struct Implementation {
   bool block_sparse = false;  ///< visits what `AttentionCall::blocks` says, and needs it
   TileSize production, small;
   bool deterministic = true;
+  /// The one mod and the one mask that it computes, as expressions without tables; empty: any, as
+  /// the programs of the call.
+  std::string_view mod, mask;
+  /// What it does beside O = softmax(mod(scale Q K^T)) V. What it does not, nobody asks it for:
+  /// `check_call` refuses it, and the fuzzer does not draw it.
+  bool lse = true, row_max = true, sink = true, dropout = true;
+  bool strides = true;  ///< any strides; false: contiguous [B, H, S, D]
   /// Why a problem is not supported; nothing if it is.
   std::optional<std::string> (*refusal)(const Problem&) = nullptr;
   /// What it may round, for a storage type that it supports.
   Numerics (*numerics)(DType) = nullptr;
-  /// The kernels of each target, each in its own units.
+  /// The kernels of each target, each in its own units; null: not built for it.
   using Run = std::string_view (*)(const AttentionCall&, const Implementation&);
   Run warp = nullptr, thread = nullptr, warp_planted = nullptr;
 
   /// Runs on the engine named, and nowhere else. Returns the name of the target that really ran.
-  /// @throws std::invalid_argument if an argument does not fit or the problem is not supported,
-  ///     before any work; simt::CheckerFault if the checker finds a fault.
-  std::string_view run(const AttentionCall& call, Engine engine) const {
-    return (engine == Engine::warp ? warp : thread)(call, *this);
-  }
+  /// @throws std::invalid_argument if an argument does not fit, the problem is not supported or
+  ///     there is no build for the engine, before any work; simt::CheckerFault if the checker finds
+  ///     a fault.
+  std::string_view run(const AttentionCall& call, Engine engine) const;
   /// Runs the build that can commit planted faults (optimized/planted.h), on the warp engine.
-  std::string_view run_planted(const AttentionCall& call) const {
-    return warp_planted(call, *this);
-  }
+  /// @throws as `run`.
+  std::string_view run_planted(const AttentionCall& call) const;
+  /// True if there is a build for the engine.
+  bool runs_on(Engine engine) const { return (engine == Engine::warp ? warp : thread) != nullptr; }
 };
 
 /// Keys come from a cache: decode.
@@ -70,8 +77,15 @@ inline bool has_cache(const Implementation& row) {
   return row.sequences == Sequences::cached || row.sequences == Sequences::paged;
 }
 
-/// All rows.
+/// All rows: the shipped ones, then those that were added.
 std::span<const Implementation> implementations();
+/// The rows of attnproof itself; these have builds that commit planted faults, and kernels for
+/// GPUs.
+std::span<const Implementation> shipped_implementations();
+/// Adds a row of the user's, at the start of a program: rows and spans given before are no longer
+/// valid, and no other thread may use the table meanwhile. Its texts are not copied.
+/// @throws std::invalid_argument naming the member that is missing, malformed or taken.
+void add_implementation(const Implementation& row);
 /// @throws std::invalid_argument if there is none of that name; the message lists them.
 const Implementation& implementation_named(std::string_view name);
 
