@@ -143,3 +143,9 @@ add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(arrows arrows_are_checked PROPERTIES LABELS reference)
 set_tests_properties(consumer PROPERTIES LABELS docs)
+if(TARGET attnproof)  # a project that fuzzes mods of its own: right ones and wrong ones
+  add_test(NAME consumer_mod COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
+           -D COMPILER=${CMAKE_CXX_COMPILER} -P docs/consumer_mod/check.cmake
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(consumer_mod PROPERTIES LABELS docs TIMEOUT 1200)
+endif()

@@ -126,7 +126,8 @@ class MaskExamination {
                                        [&] { return x.functors().blocks(sizes, {}).statistics(); });
       if (!built) return;
       BlockCost cost{
-          length, built->interval_questions, built->scanned_elements, built->partial_blocks, 0, 0};
+          sizes.skv, built->interval_questions, built->scanned_elements, built->partial_blocks, 0,
+          0};
       cost.blocks = built->partial_blocks + built->full_blocks + built->empty_blocks;
       cost.scanned_share = static_cast<double>(cost.scanned) /
                            (static_cast<double>(sizes.sq) * sizes.skv * sizes.b * sizes.hq);
