@@ -154,4 +154,9 @@ if(TARGET attnproof)
            -P docs/ci_gate/check.cmake
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(docs/ci_gate PROPERTIES LABELS docs TIMEOUT 600)
+  # a project that fuzzes mods of its own: right ones and wrong ones
+  add_test(NAME consumer_mod COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR}
+           -D COMPILER=${CMAKE_CXX_COMPILER} -P docs/consumer_mod/check.cmake
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(consumer_mod PROPERTIES LABELS docs TIMEOUT 1200)
 endif()

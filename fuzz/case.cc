@@ -154,6 +154,8 @@ struct Part {
 constexpr Part parts[] = {
     {"mod", [](Draft& d, std::string_view v) { d.mod = v; }},
     {"mask", [](Draft& d, std::string_view v) { d.mask = v; }},
+    {"modtype", [](Draft& d, std::string_view v) { d.c.mod_type = v; }},
+    {"masktype", [](Draft& d, std::string_view v) { d.c.mask_type = v; }},
     {"table", [](Draft& d, std::string_view v) { d.c.tables.push_back(parse_table_spec(v)); }},
     {"scale", [](Draft& d, std::string_view v) { d.c.scale = scale_of(v); }},
     {"qlens", [](Draft& d, std::string_view v) { d.c.query_lengths = whole_numbers(v, "qlens"); }},
@@ -215,7 +217,9 @@ std::vector<TableDeclaration> Case::declarations() const {
 std::string to_text(const Case& c) {
   std::string text(version);
   for (const Length& length : lengths) text += fmt::format(" {}{}", length.name, c.*length.value);
-  text += fmt::format(" {}; mod: {}; mask: {}", name_of(c.dtype), to_text(c.mod), to_text(c.mask));
+  text += fmt::format(" {}", name_of(c.dtype));
+  text += c.mod_type.empty() ? "; mod: " + to_text(c.mod) : "; modtype: " + c.mod_type;
+  text += c.mask_type.empty() ? "; mask: " + to_text(c.mask) : "; masktype: " + c.mask_type;
   for (const TableSpec& table : c.tables) text += "; table: " + to_text(table);
   const auto add = [&text](const char* key, const auto& value) {
     text += fmt::format("; {}: {}", key, value);

@@ -65,6 +65,9 @@ struct Case {
   DType dtype = DType::bf16;
   std::optional<double> scale;  ///< 1/sqrt(D) if absent
   Expression mod, mask;
+  /// C++ types of the user's in place of the expressions; empty: none. They capture the first of
+  /// the tables.
+  std::string mod_type, mask_type;
   std::vector<TableSpec> tables;
   Layout layout = Layout::bhsd;
   Fill fill = Fill::gaussian;
@@ -94,6 +97,7 @@ struct Case {
 ///   table: slope[Hq]=alibi   scale: 0.125       layout: fused      tile: production
 ///   qlens: 3,0,17            kvlens: 3,0,17     page: 16           splits: 3
 ///   blocks: 64x48            sink: on           dropout: 0.25      dlse: on     rowmax: on
+///   modtype: my::Mod, masktype: my::Mask in place of mod, mask: a type that is built in
 std::string to_text(const Case& c);
 /// @throws std::invalid_argument naming the part that is wrong and what was expected.
 Case parse_case(std::string_view text);

@@ -14,6 +14,7 @@
 #include "fuzz/inputs.h"
 #include "fuzz/safetensors.h"
 #include "mods/lang/parse.h"
+#include "mods/lang/tree_functor.h"
 
 namespace attn::fuzz {
 namespace {
@@ -113,7 +114,7 @@ std::optional<Emitted> emitted(const Case& c) {
   const TreeMod mod(c.mod, store.tables());
   const TreeMask mask(c.mask, store.tables());
   PassInputs in = make_inputs(c, mod, mask);
-  std::optional<Emitted> out = materialised({c, mod, mask, in});
+  std::optional<Emitted> out = materialised({c, QuestionsAbout<TreeMod, TreeMask>(mod, mask), in});
   if (!out) return {};
   const bool backward = implementation_named(c.implementation).pass == Pass::backward;
   const auto add = [&](NewArray array) { out->arrays.push_back(std::move(array)); };

@@ -7,6 +7,7 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
+#include "fuzz/functors.h"
 #include "fuzz/row_limits.h"
 #include "mods/lang/parse.h"
 
@@ -44,6 +45,20 @@ void fix_shape(const std::string& text, Fixed& fixed) {
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
 }
 
+/// What the types that are built into this program fix.
+void fix_types(const FuzzArguments& a, Fixed& fixed) {
+  const BuiltInTypes* types = built_in_types();
+  if (!types) return;
+  fixed.mod_type = types->mod_type(), fixed.mask_type = types->mask_type();
+  fixed.largest_head = types->largest_head();
+  if (fixed.implementations.empty()) fixed.implementations = types->rows();
+  for (const auto& [type, text, option] :
+       {std::tuple{fixed.mod_type, a.mod, "--mod"}, {fixed.mask_type, a.mask, "--mask"}})
+    if (!type.empty() && !text.empty())
+      throw std::invalid_argument(
+          fmt::format("{}: '{}', expected none beside the type {}", option, text, type));
+}
+
 Fixed fixed_by(const FuzzArguments& a) {
   Fixed fixed;
   fixed.implementations = rows_to_fuzz(a.implementation, parse_engine(a.engine));
@@ -56,6 +71,7 @@ Fixed fixed_by(const FuzzArguments& a) {
   }
   if (!a.mod.empty()) fixed.mod = parse_mod(a.mod, declares.declarations());
   if (!a.mask.empty()) fixed.mask = parse_mask(a.mask, declares.declarations());
+  fix_types(a, fixed);
   fix_shape(a.shape, fixed);
   return fixed;
 }
@@ -104,8 +120,10 @@ void print_summary(const CampaignResult& r) {
   }
 }
 
-nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a) {
+nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a,
+                       const nlohmann::json& examined) {
   nlohmann::json j;
+  if (!examined.is_null()) j["examination"] = examined;
   std::uint64_t failed = 0;
   for (const auto& [outcome, n] : r.outcomes) failed += is_failure(outcome) ? n : 0;
   j["cases"] = r.cases;
@@ -129,6 +147,21 @@ nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a) {
   return j;
 }
 
+/// Examines the mod and the mask that the user gave; false if one is wrong.
+bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
+  Case c;
+  c.seed = 1;
+  c.tables = fixed.tables;
+  c.mod_type = fixed.mod_type, c.mask_type = fixed.mask_type;
+  if (fixed.mod) c.mod = *fixed.mod;
+  if (fixed.mask) c.mask = *fixed.mask;
+  const auto length = [](const std::optional<int>& n) { return n.value_or(0); };
+  const FixedLengths lengths{length(fixed.b), length(fixed.hq), length(fixed.hkv), length(fixed.sq),
+                             length(fixed.skv)};
+  return examine(c, lengths, fixed.mod || !c.mod_type.empty(), fixed.mask || !c.mask_type.empty(),
+                 examined);
+}
+
 }  // namespace
 
 int fuzz_command(const FuzzArguments& a) {
@@ -142,21 +175,24 @@ int fuzz_command(const FuzzArguments& a) {
   options.run.repeat = a.repeat;
   if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
 
-  // the corpus is of shipped rows
-  const bool shipped = has_shipped_row(options.fixed.implementations);
+  // the corpus is of expressions and of shipped rows
+  const bool shipped = !built_in_types() && has_shipped_row(options.fixed.implementations);
   if (const int status = shipped ? replay_corpus(options.run) : 0) return status;
   FuzzArguments limits = a;
   limits.seconds = options.seconds;
   const CampaignResult r =
       run_campaign(options, [&](const CampaignResult& so_far) { print_progress(so_far, limits); });
   if (isatty(2)) fmt::print(stderr, "\n");
-  const bool user_given = options.fixed.mod || options.fixed.mask || !a.shape.empty();
+  const bool user_given =
+      options.fixed.mod || options.fixed.mask || built_in_types() || !a.shape.empty();
   const bool all_refused = count_of(r, Outcome::refused) == r.cases;
   if (!r.refused.empty() && ((user_given && r.refused_is_plain) || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
+  nlohmann::json examined;
+  const bool right = examine_fixed(options.fixed, examined);
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);
-  if (!a.json.empty()) write_file(a.json, to_json(r, a).dump(2) + "\n");
+  if (!a.json.empty()) write_file(a.json, to_json(r, a, examined).dump(2) + "\n");
   if (r.failure) {
     fmt::print("{}", report(r.failure->shrunk, r.failure->verdict));
     fmt::print("shrunk from  '{}'\n", to_text(r.failure->original));
@@ -169,7 +205,8 @@ int fuzz_command(const FuzzArguments& a) {
     return 1;
   }
   fmt::print("no discrepancy\n");
-  return 0;
+  if (!right) fmt::print("what is wrong with the mod or the mask itself is told above\n");
+  return right ? 0 : 1;
 }
 
 }  // namespace attn::fuzz

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fuzz/campaign.h"
+#include "fuzz/examination.h"
 #include "fuzz/file_problem.h"
+#include "fuzz/functor_build.h"
 
 /// The commands of the tool `attnproof`. Each returns its exit status: 0 clean, 1 a discrepancy was
 /// found, 2 bad usage (thrown as std::invalid_argument), 3 it could not do what was asked.
@@ -22,6 +25,15 @@ struct FuzzArguments {
   bool repeat = false;  ///< run every case twice and compare the bits
 };
 int fuzz_command(const FuzzArguments& arguments);
+
+struct ExamineArguments {
+  std::string mod, mask, json;
+  std::vector<std::string> tables;
+};
+int examine_command(const ExamineArguments& arguments);
+/// Prints what there is to say of the mod, the mask or both of a case, and adds it to `result`.
+/// False if one of them is wrong.
+bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask, nlohmann::json& result);
 
 struct ReplayArguments {
   std::string line, engine = "warp", planted;

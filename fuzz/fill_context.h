@@ -7,7 +7,6 @@
 #include "fuzz/random.h"
 #include "mods/lang/call.h"
 #include "mods/lang/environments.h"
-#include "mods/lang/tree_functor.h"
 
 namespace attn::fuzz {
 
@@ -16,12 +15,42 @@ constexpr double largest_filled = 0x1p15;  ///< of what a fill computes: finite 
 /// A stream of random numbers for each tensor, and for what holds for a case or a row.
 enum class Stream : int { q, k, v, choice, order, sink, dropout, d_o, d_lse };
 
+/// What the fills ask of a mod and a mask, whatever their types.
+class PairQuestions {
+ public:
+  virtual ~PairQuestions() = default;
+  /// Whether the pair attends: query index q, with the offset of its sequence.
+  virtual bool attends(const Sizes& sizes, int b, int h, int q, int kv) const = 0;
+  /// The modified score where the score is 0.
+  virtual double mod_at_zero(const Sizes& sizes, int b, int h, int q, int kv) const = 0;
+};
+
+/// The functors outlive this object.
+template <class Mod, class Mask>
+class QuestionsAbout final : public PairQuestions {
+ public:
+  QuestionsAbout(const Mod& mod, const Mask& mask) : mod_(mod), mask_(mask) {}
+  bool attends(const Sizes& sizes, int b, int h, int q, int kv) const override {
+    ExactEnv env{sizes};
+    const auto at = [&env](int i) { return Index<ExactEnv>{i, &env}; };
+    return call_mask(mask_, at(b), at(h), at(q), at(kv));
+  }
+  double mod_at_zero(const Sizes& sizes, int b, int h, int q, int kv) const override {
+    ExactEnv env{sizes};
+    const auto at = [&env](int i) { return Index<ExactEnv>{i, &env}; };
+    return call_mod(mod_, 0.0, at(b), at(h), at(q), at(kv));
+  }
+
+ private:
+  const Mod& mod_;
+  const Mask& mask_;
+};
+
 /// What the fills work on: the tensors of one case, and random numbers that are a pure function of
 /// the seed, the tensor and the position.
 struct FillContext {
   const Case& c;
-  const TreeMod& mod;
-  const TreeMask& mask;
+  const PairQuestions& ask;
   PassInputs& in;
 
   /// The batch entry whose K and V entry b has: with one for the whole batch, entry 0 speaks.
@@ -58,14 +87,12 @@ struct FillContext {
 
   /// Row i and key j of sequence b, as its mask and mod see them.
   bool attends(int b, int h, int i, int j) const {
-    ExactEnv env{in.sequences[b].sizes};
-    using I = Index<ExactEnv>;
-    return mask(I{b, &env}, I{h, &env}, I{env.sizes.q_offset + i, &env}, I{j, &env});
+    const Sizes& sizes = in.sequences[b].sizes;
+    return ask.attends(sizes, b, h, sizes.q_offset + i, j);
   }
   double mod_at_zero(int b, int h, int i, int j) const {
-    ExactEnv env{in.sequences[b].sizes};
-    using I = Index<ExactEnv>;
-    return mod(0.0, I{b, &env}, I{h, &env}, I{env.sizes.q_offset + i, &env}, I{j, &env});
+    const Sizes& sizes = in.sequences[b].sizes;
+    return ask.mod_at_zero(sizes, b, h, sizes.q_offset + i, j);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "fuzz/case_sequences.h"
 #include "fuzz/draw.h"
 #include "fuzz/fill_context.h"
+#include "fuzz/functors.h"
 #include "fuzz/grammar.h"
 #include "fuzz/row_limits.h"
 #include "mods/lang/parse.h"
@@ -197,9 +198,14 @@ Case draw_case(const Fixed& fixed) {
   draw_implementation(c, fixed);
   const Implementation& row = implementation_named(c.implementation);
   draw_problem(c, fixed, row);
+  if (!fixed.d) c.d = std::min(c.d, fixed.largest_head);
+  if (!fixed.dv) c.dv = std::min(c.dv, fixed.largest_head);
+  c.mod_type = fixed.mod_type, c.mask_type = fixed.mask_type;
   c.tables = fixed.tables;
-  c.mod = fixed.mod ? *fixed.mod : row.mod.empty() ? draw_mod(c) : parse_mod(row.mod);
-  c.mask = fixed.mask ? *fixed.mask : row.mask.empty() ? draw_mask(c) : parse_mask(row.mask);
+  if (c.mod_type.empty())
+    c.mod = fixed.mod ? *fixed.mod : row.mod.empty() ? draw_mod(c) : parse_mod(row.mod);
+  if (c.mask_type.empty())
+    c.mask = fixed.mask ? *fixed.mask : row.mask.empty() ? draw_mask(c) : parse_mask(row.mask);
   drop_unread_tables(c);
   return c;
 }
@@ -210,7 +216,10 @@ void drop_unread_tables(Case& c) {
   std::set<std::string> read;
   for (const Expression& e : {c.mod, c.mask})
     for (const TableDeclaration& t : tables_read(e)) read.insert(t.name);
-  std::erase_if(c.tables, [&](const TableSpec& t) { return !read.contains(t.name); });
+  const auto first = c.tables.begin() + std::min(tables_of_types(c), c.tables.size());
+  c.tables.erase(std::remove_if(first, c.tables.end(),
+                                [&](const TableSpec& t) { return !read.contains(t.name); }),
+                 c.tables.end());
 }
 
 rc::Gen<Case> cases(const Fixed& fixed) {

@@ -15,7 +15,9 @@ struct Fixed {
   std::vector<std::string> implementations;  ///< one of these; empty: any
   std::optional<DType> dtype;
   std::optional<Expression> mod, mask;
-  std::vector<TableSpec> tables;  ///< of the fixed mod and mask
+  std::string mod_type, mask_type;  ///< C++ types in their place (fuzz/functors.h)
+  int largest_head = 256;           ///< of what is drawn
+  std::vector<TableSpec> tables;    ///< of the fixed mod and mask
   std::optional<int> b, hq, hkv, sq, skv, d, dv;
 };
 

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "fuzz/case_sequences.h"
-#include "fuzz/fill_context.h"
 
 namespace attn::fuzz {
 namespace {
@@ -162,7 +161,7 @@ class Filler {
 
 }  // namespace
 
-PassInputs make_inputs(const Case& c, const TreeMod& mod, const TreeMask& mask) {
+PassInputs make_inputs(const Case& c, const PairQuestions& ask) {
   PassInputs in;
   in.sizes = c.sizes();
   in.scale = c.scale.value_or(1 / std::sqrt(static_cast<double>(c.d)));
@@ -170,7 +169,7 @@ PassInputs make_inputs(const Case& c, const TreeMod& mod, const TreeMask& mask) 
   in.q = Tensor<double, 4>({c.b, c.hq, c.sq, c.d});
   in.k = Tensor<double, 4>({c.b, c.hkv, c.skv, c.d});
   in.v = Tensor<double, 4>({c.b, c.hkv, c.skv, c.dv});
-  const FillContext context{c, mod, mask, in};
+  const FillContext context{c, ask, in};
   Filler(context).run();
   if (c.sink) fill_sink(context);
   if (c.dropout != 0) in.dropout = {c.dropout, hash_of(c.seed, static_cast<int>(Stream::dropout))};

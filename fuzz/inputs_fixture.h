@@ -6,6 +6,7 @@
 #include "fuzz/forward_bounds.h"
 #include "fuzz/inputs.h"
 #include "fuzz/table_spec.h"
+#include "mods/lang/tree_functor.h"
 #include "optimized/implementations.h"
 
 /// What the tests of the inputs of cases share.

@@ -73,10 +73,15 @@ Run run_kernel(const Setup& setup, const RunOptions& options, int order = 0) {
   if (options.random_schedule) call.options.launch = schedule(setup.c(), order);
   const Implementation& implementation = setup.implementation();
   if (!implementation.lse) call.lse = {};
+  const bool elsewhere = options.on_device || options.planted != PlantedFault::none;
+  if (setup.has_types() && elsewhere)
+    throw std::invalid_argument(
+        "case: a C++ type has kernels for the engines alone, expected "
+        "expressions for planted faults and other devices");
   if (options.on_device)
     return Run(stored, implementation, options.on_device(implementation, call));
   if (options.planted == PlantedFault::none)
-    return Run(stored, implementation, implementation.run(call, options.engine));
+    return Run(stored, implementation, setup.run(call, options.engine));
   const Planted planted(options.planted);
   return Run(stored, implementation, implementation.run_planted(call));
 }

@@ -6,8 +6,6 @@
 
 #include "fuzz/case_sequences.h"
 #include "fuzz/inputs.h"
-#include "masks/block_mask_builder.h"
-#include "mods/lang/captured_tensors.h"
 #include "mods/lang/compile.h"
 
 namespace attn::fuzz {
@@ -35,23 +33,22 @@ Setup::Setup(const Case& c)
     : c_(c),
       implementation_(accepted_by(c)),
       tables_(c.tables, c.sizes(), c.seed),
-      mod_(c.mod, tables_.tables()),
-      mask_(c.mask, tables_.tables()),
-      captured_(is_backward() ? captured_of_mod(mod_, c.sizes()) : std::vector<CapturedTensor>{}),
-      in_(make_inputs(c, mod_, mask_)),
+      functors_(functors_of(c, tables_.tables())),
+      captured_(is_backward() ? functors_->captured(c.sizes()) : std::vector<CapturedTensor>{}),
+      in_(make_inputs(c, functors_->ask())),
       numerics_(implementation_.numerics(c.dtype)) {
   if (c.blocks) {
     BlockMaskOptions options;
     options.q_block = c.blocks->q, options.kv_block = c.blocks->kv;
-    blocks_ = make_block_mask(mask_, c.sizes(), options);
+    blocks_ = functors_->blocks(c.sizes(), options);
   }
-  if (is_backward()) forward_result_ = stored_forward_result(in_, mod_, mask_, c.dtype);
+  if (is_backward()) forward_result_ = functors_->forward_result(in_, c.dtype);
 }
 
 Expectation Setup::expected(BoundKind kind) const {
   if (is_backward())
-    return expect(bound_backward(in_, mod_, mask_, numerics_, kind), c_.dtype, captured_, c_.sink);
-  return expect(bound_forward(in_, mod_, mask_, numerics_, kind), c_.dtype, c_.row_max);
+    return expect(functors_->bound_backward(in_, numerics_, kind), c_.dtype, captured_, c_.sink);
+  return expect(functors_->bound_forward(in_, numerics_, kind), c_.dtype, c_.row_max);
 }
 
 StoredPass Setup::stored() const {

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "fuzz/case.h"
 #include "fuzz/expectation.h"
+#include "fuzz/functors.h"
 #include "fuzz/pass_inputs.h"
 #include "fuzz/stored_pass.h"
 #include "masks/block_mask.h"
-#include "mods/lang/tree_functor.h"
 #include "optimized/implementations.h"
 
 namespace attn::fuzz {
@@ -28,6 +29,13 @@ class Setup {
   /// `d_captured` must outlive it.
   AttentionCall call(const StoredPass& stored, std::vector<float*>& d_captured) const;
 
+  /// Runs the kernel on such a call, with this case's mod and mask.
+  std::string_view run(const AttentionCall& call, Engine engine) const {
+    return functors_->run(implementation_, call, engine);
+  }
+  /// True where the mod or the mask is a type of the user's.
+  bool has_types() const { return !c_.mod_type.empty() || !c_.mask_type.empty(); }
+
   const Case& c() const { return c_; }
   const Implementation& implementation() const { return implementation_; }
   const PassInputs& inputs() const { return in_; }
@@ -38,8 +46,7 @@ class Setup {
   Case c_;
   const Implementation& implementation_;  // which has accepted the problem
   TableStore tables_;
-  TreeMod mod_;
-  TreeMask mask_;
+  std::unique_ptr<Functors> functors_;
   std::vector<CapturedTensor> captured_;
   PassInputs in_;
   std::optional<BlockMask> blocks_;

@@ -13,6 +13,7 @@
 #include "fuzz/case_sequences.h"
 #include "fuzz/inputs.h"
 #include "fuzz/table_spec.h"
+#include "mods/lang/tree_functor.h"
 
 namespace attn::fuzz {
 namespace {

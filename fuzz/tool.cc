@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "fuzz/commands.h"
+#include "fuzz/functors.h"
 #include "fuzz/gpu_check.h"
 
 namespace attn::fuzz {
@@ -93,6 +94,18 @@ void add_check_options(CLI::App& app, CheckArguments& check) {
   app.add_option("--json", check.json, "write the result to this file");
 }
 
+/// A mod or mask that is a C++ type.
+void add_type_options(CLI::App& app, TypeArguments& types) {
+  app.add_option("--mod-file", types.mod_file, "a header with a score mod of yours");
+  app.add_option("--mod-type,--type", types.mod_type, "its type, such as my::Mod");
+  app.add_option("--mask-file", types.mask_file, "a header with a mask of yours");
+  app.add_option("--mask-type", types.mask_type, "its type, such as my::Mask");
+  app.add_option("--include", types.includes, "a folder that these headers include from")
+      ->allow_extra_args(false);
+  app.add_option("--cache", types.cache,
+                 "where compiled types are kept (default: $XDG_CACHE_HOME or ~/.cache)");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Attention kernels checked against what they should compute, on any CPU."};
   app.require_subcommand(1);
@@ -125,12 +138,27 @@ int run(int argc, char** argv) {
                               "run every case twice, in two orders (default: one in 16)");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
 
+  TypeArguments types;
+  add_type_options(*fuzz_command_line, types);
+
+  ExamineArguments examine;
+  CLI::App* examine_command_line =
+      app.add_subcommand("examine", "say what a mod or a mask is like, and what is wrong with it");
+  examine_command_line->add_option("--mod", examine.mod, "a score mod, as an expression");
+  examine_command_line->add_option("--mask", examine.mask, "a mask, as an expression");
+  examine_command_line->add_option("--table", examine.tables, "a table of these")
+      ->allow_extra_args(false);
+  examine_command_line->add_option("--json", examine.json, "write the result to this file");
+  add_type_options(*examine_command_line, types);
+
   ReplayArguments replay;
   CLI::App* replay_command_line = app.add_subcommand("replay", "run one case again");
   replay_command_line->add_option("case", replay.line, "the line of a report")->required();
   replay_command_line->add_option("--engine", replay.engine, "warp (fast) or thread");
   replay_command_line->add_option("--planted", replay.planted, "commit this known fault");
   replay_command_line->add_flag("--repeat", replay.repeat, "run it twice and compare the bits");
+
+  add_type_options(*replay_command_line, types);
 
   FaultsArguments faults;
   CLI::App* faults_command_line =
@@ -171,14 +199,18 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const bool unknown = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    complain(unknown ? fmt::format(
-                           "'{}', expected one of fuzz, replay, faults, impls, show, emit, check, "
-                           "gpu-check",
-                           argv[1])
-                     : error.what());
+    complain(
+        unknown
+            ? fmt::format(
+                  "'{}', expected one of fuzz, examine, replay, faults, impls, show, emit, check, "
+                  "gpu-check",
+                  argv[1])
+            : error.what());
     return bad_usage;
   }
+  if (types.any() && !built_in_types()) become_built_tool(types, argv);
   if (*fuzz_command_line) return fuzz_command(fuzz);
+  if (*examine_command_line) return examine_command(examine);
   if (*replay_command_line) return replay_command(replay);
   if (*faults_command_line) return faults_command(faults);
   if (*show_command_line) return show_command(show);

@@ -42,6 +42,12 @@ line='v1 B1 Hq1 Hkv1 Sq1 Skv33 D8 Dv8 bf16; mod: score; mask: true; fill: gaussi
 expect 0 'replay' --help
 expect 0 '--mask' fuzz --help
 
+# ---- examination ---------------------------------------------------------------------------------
+expect 0 'decide every block' examine --mask 'kv <= q' --json "$dir/examined.json"
+grep -q '"intervals_decide": true' "$dir/examined.json" || fail 'no intervals_decide in the JSON'
+expect 1 'not a number to attend with' examine --mod 'score - log(kv)'
+expect 1 'told above' fuzz --cases 8 --mod 'score + (q * Skv + kv) % 3'
+
 # ---- misuse ----------------------------------------------------------------------------------------
 misuse 'subcommand'
 misuse '--frobnicate' fuzz --frobnicate
@@ -56,6 +62,12 @@ misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl flash_forwa
 misuse 'column 8' fuzz --cases 1 --mod 'score +'
 misuse 'column 1' fuzz --cases 1 --mask 'score > 0'
 misuse '--table' fuzz --cases 1 --mod 'score + slope[h]'
+misuse 'nothing, expected --mod' examine
+misuse 'expected both' fuzz --cases 1 --mod-file fuzz/random.h
+misuse 'expected a header' fuzz --cases 1 --mod-file no_such_file.h --type my::Mod
+misuse 'expected the name of a type' fuzz --cases 1 --mod-file fuzz/random.h --type 'my::Mod;'
+misuse 'my::Mod is not built into' replay \
+  'v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16; modtype: my::Mod; mask: true; fill: gaussian; seed: 1'
 misuse 'NAME[DIM,...]=SOURCE' fuzz --cases 1 --table slope
 misuse "no_such_file" fuzz --cases 1 --mod 'score + t[h]' --table 't[Hq]=no_such_file'
 misuse "'Sq'" fuzz --cases 1 --shape 'Sq'

@@ -9,6 +9,7 @@
 
 #include "fuzz/inputs.h"
 #include "fuzz/table_spec.h"
+#include "mods/lang/tree_functor.h"
 
 namespace attn::fuzz {
 namespace {
