@@ -4,12 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "fuzz/case_sequences.h"
 #include "fuzz/random.h"
 
 namespace attn::fuzz {
@@ -59,12 +57,6 @@ std::vector<std::optional<Ran>> run_batch(const CampaignOptions& o, std::uint64_
   return ran;
 }
 
-std::string bucket(int n) {
-  for (const int limit : {0, 1, 16, 32, 64, 128})
-    if (n <= limit) return "<=" + std::to_string(limit);
-  return ">128";
-}
-
 }  // namespace
 
 rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uint64_t index) {
@@ -72,90 +64,11 @@ rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uin
   return cases(fixed)(rc::Random(hash_of(seed, index)), size);
 }
 
-namespace {
-
-using Add = std::function<void(const char* dimension, const std::string& region)>;
-
-void count_shape(const Add& add, const Case& c) {
-  const TileSize tile = tile_of(c);
-  add("tile", c.small_tile ? "small" : "production");
-  add("spans", c.sq > tile.q && c.skv > tile.kv ? "two query and two key tiles" : "fewer tiles");
-  add("queries", bucket(c.sq));
-  add("keys", bucket(c.skv));
-  add("lengths", c.sq == c.skv ? "Sq = Skv" : c.sq < c.skv ? "Sq < Skv" : "Sq > Skv");
-  add("heads", c.hq == c.hkv ? "MHA" : c.hkv == 1 ? "MQA" : "GQA");
-  if (c.hkv > 0) add("group", std::to_string(c.hq / c.hkv));
-  add("head size", c.d == c.dv ? (c.d % 8 ? "D = Dv, odd" : "D = Dv, multiple of 8") : "D != Dv");
-  if (std::max(c.d, c.dv) > 128) add("head size", "beyond 128");
-}
-
-/// What only some implementations have.
-void count_kind(const Add& add, const Case& c) {
-  const Implementation& row = implementation_named(c.implementation);
-  if (row.sequences != Sequences::dense) {
-    const bool zero_queries = std::count(c.query_lengths.begin(), c.query_lengths.end(), 0) > 0,
-               zero_keys = std::count(c.key_lengths.begin(), c.key_lengths.end(), 0) > 0;
-    add("sequences", bucket(c.b));
-    if (zero_queries) add("sequences", "some without queries");
-    if (zero_keys) add("sequences", "some without keys");
-  }
-  if (has_cache(row)) add("splits", c.splits ? std::to_string(c.splits) : "chosen");
-  if (row.sequences == Sequences::paged) add("page", std::to_string(c.page_size));
-  if (c.blocks) {
-    const TileSize tile = tile_of(c);
-    const bool whole = c.blocks->q % tile.q == 0 && c.blocks->kv % tile.kv == 0;
-    add("blocks", whole ? "whole tiles" : "not whole tiles");
-  }
-  if (row.pass == Pass::backward) add("dLSE", c.d_lse ? "given" : "none");
-  if (row.pass == Pass::forward) add("row max", c.row_max ? "wanted" : "not wanted");
-  add("sink", c.sink ? "given" : "none");
-  add("dropout", c.dropout != 0 ? std::to_string(c.dropout).substr(0, 3) : "none");
-}
-
-void count_expressions(const Add& add, const Case& c) {
-  add("mod size", c.mod->size == 1 ? "score" : c.mod->size <= 8 ? "small" : "large");
-  add("mask size", c.mask->size == 1 ? "constant" : c.mask->size <= 8 ? "small" : "large");
-  std::vector<bool> seen(op_count);
-  const std::function<void(const Node&)> visit = [&](const Node& n) {
-    if (!seen[static_cast<int>(n.op)]) add("operation", syntax_of(n.op).name);
-    seen[static_cast<int>(n.op)] = true;
-    for (const Expression& arg : n.args) visit(*arg);
-  };
-  visit(*c.mod);
-  visit(*c.mask);
-  for (const TableSpec& t : c.tables) add("table rank", std::to_string(t.dims.size()));
-}
-
-}  // namespace
-
 std::vector<PlantedFaultInfo> hunted_faults() {
   std::vector<PlantedFaultInfo> faults;
   std::copy_if(planted_faults.begin(), planted_faults.end(), std::back_inserter(faults),
                [](const PlantedFaultInfo& f) { return f.fault != PlantedFault::M32; });
   return faults;
-}
-
-void count(Coverage& coverage, const Case& c, const Verdict& verdict) {
-  const Add add = [&](const char* dimension, const std::string& region) {
-    ++coverage[dimension][region];
-  };
-  add("implementation", c.implementation);
-  add("fill", name_of(c.fill));
-  add("layout", name_of(c.layout));
-  add("dtype", name_of(c.dtype));
-  add("scale", !c.scale       ? "default"
-               : *c.scale > 0 ? "positive"
-               : *c.scale < 0 ? "negative"
-                              : "zero");
-  count_shape(add, c);
-  count_kind(add, c);
-  count_expressions(add, c);
-  const RowCounts& rows = verdict.rows;
-  if (rows.empty > 0) add("rows", "some empty");
-  if (rows.one_hot > 0) add("rows", "some proved one-hot");
-  if (rows.counted > 0) add("rows", "some proved uniform");
-  if (rows.powers > 0) add("rows", "some of powers of two");
-  if (rows.general > 0) add("rows", "some general");
 }
 
 Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verdict& verdict,

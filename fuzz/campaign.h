@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/coverage.h"
 #include "fuzz/generate.h"
 #include "fuzz/run.h"
 
@@ -22,9 +23,6 @@ struct CampaignOptions {
   RunOptions run;
 };
 
-/// What was drawn: counts of cases by dimension and region, such as coverage["fill"]["gaussian"].
-using Coverage = std::map<std::string, std::map<std::string, std::uint64_t>>;
-
 struct Failure {
   std::uint64_t index = 0;  ///< of the case in the campaign
   Case original, shrunk;
@@ -35,7 +33,7 @@ struct CampaignResult {
   std::uint64_t cases = 0;
   std::map<Outcome, std::uint64_t> outcomes;
   double seconds = 0;
-  Coverage coverage;
+  Coverage coverage = empty_coverage();  ///< what was drawn
   std::optional<Failure> failure;  ///< the first one; the campaign ends there
   /// The first case that was refused, of plain tensors (not packed, no cache) if there is one:
   /// where the user fixed the mod or the tables, that is bad usage.
@@ -61,8 +59,5 @@ Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verd
 /// The planted faults that a case can show: all but M32, an offset that overflows 32 bits, which
 /// takes rows 2^31 elements apart; optimized/far_strides_test.cc finds that one.
 std::vector<PlantedFaultInfo> hunted_faults();
-
-/// Adds one case to the coverage.
-void count(Coverage& coverage, const Case& c, const Verdict& verdict);
 
 }  // namespace attn::fuzz

@@ -105,40 +105,6 @@ TEST_P(PlantedFaults, IsFoundWhereTheShippedKernelIsClean) {
 INSTANTIATE_TEST_SUITE_P(All, PlantedFaults, testing::ValuesIn(hunted_faults()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-Case shrunk(PlantedFault fault) {
-  CampaignOptions o = of(500);
-  o.fixed.implementations = {"flash_forward"};
-  o.run.planted = fault;
-  o.shrink_seconds = 120;
-  const CampaignResult r = run_campaign(o);
-  EXPECT_TRUE(r.failure);
-  return r.failure ? r.failure->shrunk : Case();
-}
-
-/// h % Hkv and h / group differ from two groups of two heads on.
-TEST(Shrink, AWrongKeyHeadNeedsTwoGroupsOfTwo) {
-  const Case c = shrunk(PlantedFault::M26);
-  EXPECT_EQ(c.b, 1) << to_text(c);
-  EXPECT_EQ(c.hq, 4) << to_text(c);
-  EXPECT_EQ(c.hkv, 2) << to_text(c);
-  EXPECT_EQ(c.sq, 1) << to_text(c);
-  EXPECT_LE(c.skv, 2) << to_text(c);
-  EXPECT_EQ(c.layout, Layout::bhsd) << to_text(c);
-  EXPECT_TRUE(c.small_tile) << to_text(c);
-}
-
-/// One query's tiles of keys are too few from the second tile of 32 on.
-TEST(Shrink, AWrongTileCountNeedsASecondTile) {
-  const Case c = shrunk(PlantedFault::M21);
-  EXPECT_EQ(c.b, 1) << to_text(c);
-  EXPECT_EQ(c.hq, 1) << to_text(c);
-  EXPECT_EQ(c.sq, 1) << to_text(c);
-  EXPECT_EQ(c.skv, 33) << to_text(c);
-  EXPECT_LE(c.d, 2) << to_text(c);
-  EXPECT_EQ(to_text(c.mod), "score");
-  EXPECT_EQ(to_text(c.mask), "true");
-}
-
 /// The build that can commit faults is the shipped kernel while it commits none: here it is asked
 /// for one of the other pass.
 TEST(PlantedBuild, WithNoFaultGivesTheShippedBits) {

@@ -16,10 +16,10 @@ constexpr std::string_view version = "v1";
 constexpr int largest_length = 1 << 20;
 
 constexpr const char* fill_names[] = {
-    "gaussian",      "large",          "ties",         "cancelling", "very_negative",
-    "very_positive", "large_products", "outlier",      "denormal",   "rising",
-    "small_ints",    "marker_v",       "offsets",      "nan_keys",   "exact_code",
-    "exact_rank",    "exact_count",    "exact_powers", "exact_pairs"};
+    "gaussian",      "large",          "ties",        "cancelling",   "very_negative",
+    "very_positive", "large_products", "outlier",     "denormal",     "rising",
+    "small_ints",    "marker_v",       "offsets",     "capped",       "nan_keys",
+    "exact_code",    "exact_rank",     "exact_count", "exact_powers", "exact_pairs"};
 static_assert(std::size(fill_names) == fill_count);
 constexpr const char* layout_names[] = {"bhsd",  "bshd",      "padded", "unaligned",
                                         "fused", "shared_kv", "spread"};

@@ -29,6 +29,7 @@ enum class Fill {
   small_ints,      ///< sparse whole numbers: many ties
   marker_v,        ///< V tells which key it belongs to: positive, or one-hot columns
   offsets,         ///< K and V with a large common part
+  capped,          ///< scores of thousands, to be capped by the mod
   nan_keys,        ///< some keys hold a NaN: the rows that attend one are NaN, no other is
   exact_code,      ///< each row's target key matches a code exactly: one-hot, winner 0
   exact_rank,      ///< keys ranked, the best attended one scores 0: what is masked scores higher

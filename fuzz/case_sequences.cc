@@ -31,6 +31,17 @@ TileSize tile_of(const Case& c) {
   return c.small_tile ? row.small : row.production;
 }
 
+bool spans_tiles(const Case& c) {
+  const TileSize tile = tile_of(c);
+  const bool cached = has_cache(implementation_named(c.implementation));
+  const int rows_each = cached && c.hkv > 0 ? c.hq / c.hkv : 1;
+  const std::vector<std::int32_t> queries = query_lengths(c), keys = key_lengths(c);
+  if (c.hq == 0) return false;
+  for (int b = 0; b < c.b; ++b)
+    if (queries[b] * rows_each > tile.q && keys[b] > tile.kv) return true;
+  return false;
+}
+
 std::vector<std::int32_t> query_lengths(const Case& c) {
   return lengths_of("qlens", c.query_lengths, c.b, c.sq);
 }

@@ -16,6 +16,10 @@ Sequences sequences_of(const Case& c);
 /// The tile that it runs with.
 TileSize tile_of(const Case& c);
 
+/// True if a sequence of the case has more than one tile of query rows and more than one of keys.
+/// Decode has the rows of all heads of a group in one tile.
+bool spans_tiles(const Case& c);
+
 /// The number of queries, and of keys, of each sequence [B].
 /// @throws std::invalid_argument if lengths are given and there is not one for each sequence, none
 ///     longer than Sq, Skv.

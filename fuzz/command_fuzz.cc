@@ -136,8 +136,9 @@ nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a,
   j["implementations"] = nlohmann::json::array();
   if (const auto found = r.coverage.find("implementation"); found != r.coverage.end())
     for (const auto& [name, cases] : found->second)
-      j["implementations"].push_back(
-          {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", cases}});
+      if (cases > 0)
+        j["implementations"].push_back(
+            {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", cases}});
   j["coverage"] = r.coverage;
   if (r.failure)
     j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
@@ -202,6 +203,10 @@ int fuzz_command(const FuzzArguments& a) {
   if (mistrusted > mistrusted_budget * static_cast<double>(r.cases)) {
     fmt::print("too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
                100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
+    return 1;
+  }
+  if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty()) {
+    fmt::print("too few cases of {}\n", fmt::join(missed, "; "));
     return 1;
   }
   fmt::print("no discrepancy\n");

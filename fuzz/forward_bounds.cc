@@ -94,13 +94,15 @@ class ForwardPass {
       if (!s.attended.value && s.attended.sure) continue;
       const double e = s.attended.sure ? s.value.e : inf;
       if (s.value.v == -inf && e == 0) continue;  // the mod masks the pair
-      if (std::isnan(s.value.v) || s.value.v == inf || nan_keys_[j]) return not_finite_row(at, j);
+      if (std::isnan(s.value.v) || s.value.v == inf || nan_keys_[j])
+        return not_finite_row(at, j, factors);
       keys_.push_back({j, s.attended.value ? s.value.v : -inf, e});
       keys_.back().f = factors[j];
       m = std::max(m, keys_.back().t);
     }
     if (std::isnan(sink_) || sink_ == inf) return not_finite_sink(at, m);
     if (keys_.empty()) return empty_row(at);
+    out_.rows.one_key += keys_.size() == 1;
     if (m == -inf) return unknown_row(at);
 
     double m_error = 0;
@@ -339,12 +341,19 @@ class ForwardPass {
   }
 
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  void not_finite_row(const Row& at, int j) {
+  void not_finite_row(const Row& at, int j, const RowVector& factors) {
     ++out_.rows.not_finite;
     if (out_.finding.empty() && !nan_keys_[j])
       out_.finding = describe_pair(raw_[j].value.v, row_[j].value.v, at.b, at.h, at.i, j);
-    for (Eigen::Index d = 0; d < v_.cols(); ++d) out_.o(at.b, at.h, at.i, d) = nan;
     out_.lse(at.b, at.h, at.i) = out_.row_max(at.b, at.h, at.i) = nan;
+    bool kept = false;  // where dropout leaves no pair, a kernel may give 0 or 0 * NaN
+    for (std::size_t key = 0; key < row_.size(); ++key) {
+      const BoundedScore& s = row_[key];
+      const bool masked = (!s.attended.value && s.attended.sure) || s.value.v == -inf;
+      kept |= !masked && factors[static_cast<Eigen::Index>(key)] != 0;
+    }
+    if (!kept) return poison(at, 0);
+    for (Eigen::Index d = 0; d < v_.cols(); ++d) out_.o(at.b, at.h, at.i, d) = nan;
   }
   /// A sink of NaN or +inf, which leaves O = 0 where the row has no key.
   void not_finite_sink(const Row& at, double m) {

@@ -15,18 +15,25 @@
 namespace attn::fuzz {
 namespace {
 
-/// A length that likes the boundaries of a tile: one less, exact, one more, small, or anything.
-int draw_length(int tile, int most) {
-  if (chance(2)) return 0;
-  if (chance(15)) return drawn(1, 16);
-  if (chance(35)) return std::min(most, drawn(1, std::max(1, most / tile)) * tile + drawn(-1, 1));
-  return drawn(std::min(tile + 1, most), most);
+/// A length of at most one tile: full, one less, small, or anything; at times nothing at all.
+int draw_within(int tile) {
+  if (chance(3)) return 0;
+  if (chance(25)) return drawn(1, std::min(16, tile));
+  if (chance(25)) return tile - drawn(0, 1);
+  return drawn(1, tile);
+}
+
+/// A length of more than one tile: a little more, around a boundary of tiles, or anything.
+int draw_beyond(int tile, int most_tiles) {
+  if (chance(45)) return tile + drawn(1, std::max(1, tile / 4));
+  if (chance(50)) return std::max(tile + 1, drawn(1, most_tiles) * tile + drawn(-1, 1));
+  return drawn(tile + 1, most_tiles * tile);
 }
 
 int draw_head(int most) {
   if (most > 128 && chance(2)) return one_of({136, 160, 192, 256});
   if (chance(40)) return one_of({8, 16, 32, 64});
-  if (chance(15)) return one_of({80, 96, 120, 128});
+  if (chance(10)) return one_of({80, 96, 120, 128});
   return one_of({1, 7, 20, 24, 33, 40, 59, 63});
 }
 
@@ -76,30 +83,46 @@ int draw_group(bool few_rows) {
   return few_rows ? one_of({2, 3, 4, 5, 6, 7, 8}) : drawn(2, 3);
 }
 
+/// Lengths of both axes, drawn apart. Two cases in five span two tiles of each: most faults of
+/// tiling show nowhere else. Few of them are longer than that, so that cases stay cheap.
+void draw_lengths_of_axes(Case& c, bool spans) {
+  const TileSize tile = tile_of(c);
+  const bool backward = implementation_named(c.implementation).pass == Pass::backward;
+  const bool long_keys = spans || chance(45), long_queries = spans || (!long_keys && chance(30));
+  c.sq = long_queries ? draw_beyond(tile.q, 2) : draw_within(tile.q);
+  c.skv = long_keys ? draw_beyond(tile.kv, spans || backward ? 3 : 6) : draw_within(tile.kv);
+  if (chance(8)) c.skv = c.sq;
+}
+
+/// Decode: the rows of a tile are those of all heads of a group.
+void draw_lengths_of_cache(Case& c, int group, bool spans) {
+  const TileSize tile = tile_of(c);
+  c.sq = spans ? tile.q / group + drawn(1, 2) : chance(55) ? 1 : drawn(0, 9);
+  const bool long_keys = spans || chance(60);
+  c.skv = long_keys ? draw_beyond(tile.kv, spans ? 5 : 8) : draw_within(tile.kv);
+}
+
 void draw_shape(Case& c, const Fixed& fixed) {
   const Implementation& row = implementation_named(c.implementation);
-  const bool backward = row.pass == Pass::backward, packed = row.sequences == Sequences::packed;
-  c.small_tile = !chance(backward ? 3 : 8);
-  const TileSize tile = tile_of(c);
-  const int several = backward ? 80 : 65;  // percent of cases with one batch entry, and one head
-  c.b = fixed.b.value_or(chance(1) ? 0 : packed ? drawn(1, 5) : chance(several) ? 1 : drawn(2, 3));
-  if (has_cache(row))
-    c.sq = chance(50) ? 1 : drawn(0, 9);
-  else if (packed)
-    c.sq = draw_length(16, tile.q + 20);
-  else
-    c.sq = chance(backward ? 35 : 55)
-               ? draw_length(tile.q, backward ? tile.q + 40 : 2 * tile.q + 30)
-               : draw_length(16, tile.q);
-  c.skv = has_cache(row) ? draw_length(tile.kv, 8 * tile.kv)
-          : backward     ? draw_length(tile.kv, 3 * tile.kv)
-          : packed       ? draw_length(tile.kv, 3 * tile.kv)
-                         : draw_length(tile.kv, 5 * tile.kv);
+  c.small_tile = !chance(5);
+  const bool spans = chance(39);
+  const int single = spans ? 90 : 75;  // percent of cases with one batch entry, and one head
+  const bool packed = row.sequences == Sequences::packed;
+  const int several = packed ? drawn(1, spans ? 3 : 5) : chance(single) ? 1 : drawn(2, 3);
+  c.b = fixed.b.value_or(chance(1) ? 0 : several);
+  c.hkv = fixed.hkv.value_or(chance(1) ? 0 : chance(single) ? 1 : drawn(2, 3));
+  int group = 1;
+  if (has_cache(row)) {
+    group = spans ? drawn(1, 8) : draw_group(true);
+    draw_lengths_of_cache(c, group, spans);
+  } else {
+    draw_lengths_of_axes(c, spans);
+    group = spans && chance(40) ? 1 : draw_group(c.sq <= 16);
+  }
   c.sq = fixed.sq.value_or(c.sq);
   c.skv = fixed.skv.value_or(c.skv);
-  c.hkv = fixed.hkv.value_or(chance(1) ? 0 : chance(several) ? 1 : drawn(2, 3));
   if (fixed.hq && !fixed.hkv) c.hkv = *fixed.hq;
-  c.hq = fixed.hq.value_or(c.hkv * draw_group(c.sq <= (backward ? 16 : 32)));
+  c.hq = fixed.hq.value_or(c.hkv * group);
   c.d = fixed.d.value_or(draw_head_of(row, c.dtype));
   c.dv = fixed.dv.value_or(chance(70) ? c.d : chance(1) ? 0 : draw_head_of(row, c.dtype));
 }
@@ -119,14 +142,16 @@ std::vector<int> draw_lengths(int count, int tile, int most) {
 void draw_sequences(Case& c) {
   const Implementation& row = implementation_named(c.implementation);
   const TileSize tile = tile_of(c);
-  if (row.sequences == Sequences::packed && c.b > 0) {
-    if (chance(85)) c.query_lengths = draw_lengths(c.b, 16, c.sq);
-    if (chance(85)) c.key_lengths = draw_lengths(c.b, tile.kv, c.skv);
+  const bool packed = row.sequences == Sequences::packed, spans = spans_tiles(c);
+  if (packed && c.b > 0 && chance(85)) c.query_lengths = draw_lengths(c.b, 16, c.sq);
+  if ((packed || has_cache(row)) && c.b > 0 && chance(85))
+    c.key_lengths = draw_lengths(c.b, tile.kv, c.skv);
+  if (spans && !spans_tiles(c)) {  // one of the sequences is as long as they may be
+    const int longest = drawn(0, c.b - 1);
+    if (!c.query_lengths.empty()) c.query_lengths[longest] = c.sq;
+    if (!c.key_lengths.empty()) c.key_lengths[longest] = c.skv;
   }
-  if (has_cache(row)) {
-    if (c.b > 0 && chance(80)) c.key_lengths = draw_lengths(c.b, tile.kv, c.skv);
-    if (chance(65)) c.splits = drawn(1, 6);
-  }
+  if (has_cache(row) && chance(65)) c.splits = drawn(1, 6);
   if (row.sequences == Sequences::paged) c.page_size = one_of({1, 2, 16, 64, 100});
   if (row.block_sparse) {
     const auto around = [](int t) { return chance(40) ? t * drawn(1, 2) : drawn(1, 2 * t + 20); };
@@ -148,7 +173,7 @@ void draw_data(Case& c) {
     c.fill = static_cast<Fill>(drawn(0, static_cast<int>(Fill::exact_code) - 1));
     // their gradients are mostly zeros, or prove little: seldom worth a case
     const bool poor = c.fill == Fill::nan_keys || c.fill == Fill::large_products ||
-                      c.fill == Fill::denormal || c.fill == Fill::outlier;
+                      c.fill == Fill::denormal || c.fill == Fill::outlier || c.fill == Fill::capped;
     if (backward && poor && chance(60)) c.fill = Fill::cancelling;
   }
   if ((c.fill == Fill::exact_code || c.fill == Fill::exact_pairs) && c.d < 18)

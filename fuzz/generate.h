@@ -27,9 +27,10 @@ struct Fixed {
 /// sink, dropout. Shrinks by `smaller_cases`.
 rc::Gen<Case> cases(const Fixed& fixed = {});
 
-/// Simpler neighbours of a case, simplest first: fewer batches and heads, lengths at tile
-/// boundaries, small heads, shorter sequences, fewer options, smaller expressions, plainer fills
-/// and layouts. The implementation, and what is fixed, stay.
+/// Simpler neighbours of a case, the largest steps first: fewer outputs, batches and heads, lengths
+/// at tile boundaries, small heads, shorter sequences, fewer options, smaller expressions, then
+/// plainer data: the storage type, the fill (gaussian, small whole numbers, Q = 0), the layout, the
+/// seed. The implementation, and what is fixed, stay.
 std::vector<Case> smaller_cases(const Case& c, const Fixed& fixed = {});
 
 /// Tables that the expressions no longer read go.

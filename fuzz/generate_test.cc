@@ -12,8 +12,11 @@
 #include "fuzz/campaign.h"
 #include "fuzz/case_sequences.h"
 #include "fuzz/table_spec.h"
+#include "masks/registry.h"
+#include "mods/lang/parse.h"
 #include "mods/lang/tables.h"
 #include "mods/lang/tree_functor.h"
+#include "mods/registry.h"
 
 namespace attn::fuzz {
 namespace {
@@ -64,85 +67,44 @@ TEST(Cases, AreTheSameFromTheSameSeed) {
   }
 }
 
-/// Shares of 2000 cases, a third below what is drawn so that a change of the generator that loses a
-/// region is seen, and one that moves it a little is not.
-class Regions : public testing::Test {
- protected:
-  static constexpr int cases = 2000;
-  static const Coverage& coverage() {
-    static const Coverage all = [] {
-      Coverage sum;
-      for (int i = 0; i < cases; ++i) count(sum, drawn(i), {});
-      return sum;
-    }();
-    return all;
-  }
-  static void at_least(int least, const std::string& dimension, const std::string& region) {
-    const auto found = coverage().find(dimension);
-    ASSERT_NE(found, coverage().end()) << dimension;
-    const auto n = found->second.find(region);
-    EXPECT_GE(n == found->second.end() ? 0u : n->second, static_cast<std::uint64_t>(least))
-        << dimension << " " << region;
-  }
-  static bool exists(bool (*kind)(const Implementation&)) {
-    return std::any_of(implementations().begin(), implementations().end(), kind);
-  }
-};
-
-TEST_F(Regions, OfShapesAndData) {
-  at_least(150, "spans", "two query and two key tiles");
-  for (int f = 0; f < fill_count; ++f) at_least(15, "fill", name_of(static_cast<Fill>(f)));
-  for (int l = 1; l < layout_count; ++l) at_least(40, "layout", name_of(static_cast<Layout>(l)));
-  at_least(600, "layout", "bhsd");
-  at_least(200, "dtype", "fp16");
-  at_least(600, "dtype", "bf16");
-  at_least(50, "tile", "production");
-  at_least(500, "lengths", "Sq < Skv");
-  at_least(150, "lengths", "Sq > Skv");
-  at_least(6, "lengths", "Sq = Skv");
-  at_least(200, "heads", "MQA");
-  at_least(120, "heads", "GQA");
-  for (const char* group : {"2", "3", "5", "6", "7"}) at_least(12, "group", group);
-  at_least(300, "head size", "D != Dv");
-  at_least(5, "queries", "<=0");
-  at_least(5, "keys", "<=0");
-  at_least(30, "scale", "negative");
-  at_least(10, "scale", "zero");
-  at_least(80, "sink", "given");
-  for (const char* p : {"0.1", "0.5", "0.9"}) at_least(20, "dropout", p);
+/// The text of an expression, its tables and constants as they are in every instance of an entry.
+std::string skeleton(const Expression& e) {
+  if (e->op == Op::constant) return e->type == ValueType::condition ? to_text(e) : "#";
+  if (e->op == Op::negate && e->args[0]->op == Op::constant) return "#";
+  std::string text = e->op == Op::read ? e->table : syntax_of(e->op).name;
+  for (const Expression& arg : e->args) text += "(" + skeleton(arg) + ")";
+  return text;
 }
 
-TEST_F(Regions, OfExpressions) {
-  at_least(160, "mod size", "large");
-  at_least(200, "mask size", "large");
-  at_least(130, "mask size", "constant");
-  for (const char* rank : {"1", "2", "4"}) at_least(15, "table rank", rank);
-  for (const char* op : {"tanh", "sigmoid", "sin", "cos", "floor", "abs", "max", "clamp", "&&",
-                         "||", "!", "floor_mod"})
-    at_least(5, "operation", op);
+/// Skeletons of the entries of a registry, that of each with its default parameters.
+template <class Entry, class Make>
+std::map<std::string, std::string> skeletons(
+    const std::vector<Entry>& registry, Make make,
+    Expression (*parse)(std::string_view, const std::vector<TableDeclaration>&)) {
+  const Sizes sizes{2, 4, 4, 64, 64, 0, 0};
+  std::map<std::string, std::string> all;
+  for (const Entry& entry : registry) {
+    const auto built = make(entry, sizes);
+    all[skeleton(parse(built.expression(), built.tables().declarations()))] = entry.name;
+  }
+  return all;
 }
 
-TEST_F(Regions, OfEveryImplementation) {
-  const int share = cases / static_cast<int>(implementations().size());
-  for (const Implementation& row : implementations())
-    at_least(share * 2 / 3, "implementation", std::string(row.name));
-  if (exists([](const Implementation& i) { return i.sequences == Sequences::packed; })) {
-    at_least(30, "sequences", "some without queries");
-    at_least(30, "sequences", "some without keys");
-    at_least(20, "sequences", "<=16");
+/// Whole expressions only: the drawn ones that mask pairs or leave holes are not looked into.
+TEST(Cases, DrawEveryEntryOfTheRegistries) {
+  auto mods = skeletons(
+      mod_registry(), [](auto& e, auto& s) { return make_mod(e, s); }, parse_mod);
+  auto masks = skeletons(
+      mask_registry(), [](auto& e, auto& s) { return make_mask(e, s); }, parse_mask);
+  EXPECT_GT(mods.size(), 25u);
+  EXPECT_GT(masks.size(), 60u);
+  for (int i = 0; i < 30000 && !(mods.empty() && masks.empty()); ++i) {
+    const Case c = drawn(i);
+    mods.erase(skeleton(c.mod));
+    masks.erase(skeleton(c.mask));
   }
-  if (exists(has_cache)) {
-    for (const char* splits : {"chosen", "1", "3", "6"}) at_least(8, "splits", splits);
-  }
-  if (exists([](const Implementation& i) { return i.sequences == Sequences::paged; }))
-    for (const char* page : {"1", "2", "16", "64", "100"}) at_least(12, "page", page);
-  if (exists([](const Implementation& i) { return i.block_sparse; })) {
-    at_least(15, "blocks", "whole tiles");
-    at_least(60, "blocks", "not whole tiles");
-  }
-  if (exists([](const Implementation& i) { return i.pass == Pass::backward; }))
-    at_least(80, "dLSE", "given");
-  at_least(200, "row max", "wanted");
+  for (const auto& [text, name] : mods) ADD_FAILURE() << "mod " << name << ": " << text;
+  for (const auto& [text, name] : masks) ADD_FAILURE() << "mask " << name << ": " << text;
 }
 
 TEST(Cases, KeepWhatIsFixed) {
@@ -197,6 +159,13 @@ TEST(Cases, AreOfTheImplementationsThatAreWanted) {
   }
 }
 
+double rank_of(Fill fill) {
+  return fill == Fill::exact_count  ? 0
+         : fill == Fill::small_ints ? 1
+         : fill == Fill::gaussian   ? 2
+                                    : 3;
+}
+
 /// Falls at every step of shrinking, so that shrinking ends: the sizes of the problem, then of the
 /// expressions, then how plain the rest is.
 std::vector<double> measure(const Case& c) {
@@ -233,8 +202,8 @@ std::vector<double> measure(const Case& c) {
           constants(c.mod) + constants(c.mask),
           large(c.mod) + large(c.mask),
           static_cast<double>(c.layout != Layout::bhsd) + c.scale.has_value() + c.sink +
-              (c.dropout != 0) + c.d_lse + c.row_max +
-              (c.fill != Fill::gaussian && c.fill != Fill::small_ints)};
+              (c.dropout != 0) + c.d_lse + c.row_max + (c.dtype == DType::bf16) + rank_of(c.fill),
+          static_cast<double>(c.seed)};
 }
 
 TEST(SmallerCases, AreValidAndSimpler) {
@@ -265,11 +234,10 @@ TEST(SmallerCases, EndAtTheSmallest) {
     Case smallest;
     smallest.implementation = c.implementation;
     smallest.d = smallest.dv = 1;
-    smallest.dtype = c.dtype;
+    smallest.dtype = c.dtype == DType::f32 ? DType::f32 : DType::f16;
+    smallest.fill = Fill::exact_count;
     smallest.page_size = c.page_size ? 1 : 0;
     if (c.blocks) smallest.blocks = BlockSize{tile_of(smallest).q, tile_of(smallest).kv};
-    c.seed = 0;
-    c.fill = Fill::gaussian;
     EXPECT_EQ(to_text(c), to_text(smallest));
   }
   EXPECT_EQ(seen.size(), implementations().size());

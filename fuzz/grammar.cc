@@ -39,33 +39,39 @@ class ModWriter {
         return fmt::format("({} * sigmoid({}))", inner, inner);
       case 5: {
         const int low = one_of({2, 8, 30}), high = one_of({2, 8, 30});
-        return fmt::format("clamp({}, -{}, {})", inner, low, high);
+        return chance(70) ? fmt::format("clamp({}, -{}, {})", inner, low, high)
+                          : fmt::format("min({}, {})", inner, high);
       }
       case 6:
         return fmt::format("max({}, {} * ({}))", inner, one_of({"0.125", "0.25", "0.5"}), inner);
       case 7:
-        return fmt::format("abs({})", inner);
+        return fmt::format("{}({})", chance(60) ? "abs" : "-", inner);
       case 8: {
-        const std::string condition = index_condition(), otherwise = score(depth - 1);
+        const std::string condition = pair_condition(c_), otherwise = score(depth - 1);
         return fmt::format("({} ? {} : {})", condition, inner, otherwise);
       }
       default:
-        if (jumps_ || chance(70)) return fmt::format("({} + {})", inner, bounded());
+        if (jumps_) return fmt::format("({} + {})", inner, bounded());
         jumps_ = true;  // at most one discontinuity a mod
-        return chance(50) ? fmt::format("floor({} * 4) / 4", inner)
-                          : fmt::format("(score > {} ? {} : {} - 1)", dyadic(), inner, inner);
+        return jump(inner);
     }
   }
 
  private:
   std::string dyadic() { return fmt::format("{}", drawn(-8, 8) / 4.0); }
   std::string distance() { return chance(50) ? "(kv - q)" : "abs(q - kv)"; }
-  std::string index_condition() {
-    return one_of(
-        {"kv % 2 == 0", "q >= kv", "(q + h) % 3 != 0", "b == 0 || q > kv + 2", "kv < Skv / 2"});
+  /// floor(2^a x) / 2^a, or another branch where the score passes a number.
+  std::string jump(const std::string& inner) {
+    if (chance(50)) {
+      const int step = one_of({1, 2, 4, 8});
+      return fmt::format("floor({} * {}) / {}", inner, step, step);
+    }
+    const char* other = one_of({"{0} - 1", "{0} * 0.5", "-({0})"});
+    return fmt::format("(score {} {} ? {} : {})", one_of({">", "<", ">=", "<="}), dyadic(), inner,
+                       fmt::format(fmt::runtime(other), inner));
   }
   std::string bounded() {
-    switch (drawn(0, 8)) {
+    switch (drawn(0, 10)) {
       case 0:
         return dyadic();
       case 1:
@@ -92,6 +98,10 @@ class ModWriter {
       }
       case 7:
         return fmt::format("tanh({})", chance(50) ? "score" : "score * 0.5");
+      case 8:
+        return chance(50) ? "exp(-0.125 * abs(kv - q))" : "exp(min(score, 1))";
+      case 9:
+        return "log(1.0 + abs(kv - q))";
       default: {
         const std::string by = distance();
         return fmt::format("{}({} * 0.25)", chance(50) ? "sin" : "cos", by);
@@ -138,6 +148,20 @@ std::string known_mod(Case& c, bool exact) {
   }
 }
 
+/// Scores of thousands are of use under a cap only.
+std::string capped_mod(Case& c) {
+  const int cap = one_of({5, 15, 30, 50});
+  const std::string capped = fmt::format("{} * tanh(score / {})", cap, cap);
+  switch (drawn(0, 2)) {
+    case 0:
+      return capped;
+    case 1:
+      return fmt::format("{} + {}[h] * (kv - q)", capped, table(c, "slope", "Hq", "alibi"));
+    default:
+      return fmt::format("clamp(score, -{}, {}) + {}[kv]", cap, cap, reals(c, "Skv"));
+  }
+}
+
 /// The size of raw scores that a fill makes.
 double score_reach(Fill fill) {
   switch (fill) {
@@ -153,6 +177,8 @@ double score_reach(Fill fill) {
       return 64;
     case Fill::rising:
       return 128;
+    case Fill::capped:
+      return 2e4;
     case Fill::outlier:
     case Fill::small_ints:
       return 256;
@@ -161,7 +187,7 @@ double score_reach(Fill fill) {
   }
 }
 
-/// True if over the whole problem the mod stays within 2^10.
+/// True if over the whole problem the mod stays within 2^10, where it does not mask a pair.
 bool is_tame(const Case& c, const Expression& mod) {
   const Sizes sizes{c.b, c.hq, c.hkv, std::max(c.sq, 1), std::max(c.skv, 1), 0, 0};
   const TableStore store(c.tables, sizes, c.seed);
@@ -174,7 +200,12 @@ bool is_tame(const Case& c, const Expression& mod) {
   if (counts_from_keys(c)) q = I{RangeEnv::Int(-sizes.sq, sizes.skv - 1), &env};
   const auto value =
       call_mod(functor, Range<double>(-reach, reach), all(c.b), all(c.hq), q, all(c.skv));
-  return value.low >= -1024 && value.high <= 1024;
+  return (value.low >= -1024 || value.low == -infinity) && value.high <= 1024;
+}
+
+/// `mod` where the pair meets a condition; -inf, so that the pair is masked, elsewhere.
+std::string masking(Case& c, const std::string& mod) {
+  return fmt::format("({}) ? {} : -inf", pair_condition(c), mod);
 }
 
 }  // namespace
@@ -195,14 +226,20 @@ Expression draw_mod(Case& c) {
     case Fill::very_positive:
     case Fill::large_products:
       return parsed(one_of({"score", "score", "score", "score + 0.5", "30 * tanh(score / 30)"}));
+    case Fill::capped:
+      return parsed(capped_mod(c));
     default:
       break;
   }
   if (chance(20)) return parsed("score");
-  if (chance(25)) return parsed(known_mod(c, false));
+  if (chance(15)) return parsed(known_mod(c, false));
   for (int attempt = 0; attempt < 8; ++attempt) {
-    const Expression mod = parsed(ModWriter(c).score(drawn(1, 3)));
-    if (is_tame(c, mod)) return mod;
+    const std::string text = chance(25) ? draw_named_mod(c) : ModWriter(c).score(drawn(1, 3));
+    Expression mod = parsed(text);
+    if (chance(6))
+      if (const Expression masked = parsed(masking(c, text)); masked->size <= largest_combination)
+        mod = masked;
+    if (uses(mod, Op::score) && is_tame(c, mod)) return mod;
     c.tables = before;
   }
   return parsed("score");

@@ -32,6 +32,17 @@ inline std::string dims_of(const Case& c, std::string dims) {
   return at == std::string::npos ? dims : dims.replace(at, 1, q_extent(c));
 }
 
+/// Nodes of an expression that is put together: what a compiled program surely has room for.
+inline constexpr int largest_combination = 90;
+
+/// A condition on a pair of positions, and the tables that it reads: an atom of drawn masks.
+std::string pair_condition(Case& c);
+
+/// An entry of the registry of mods, or of masks, that fits the case, with parameters of its own,
+/// as an expression. Its tables are declared.
+std::string draw_named_mod(Case& c);
+std::string draw_named_mask(Case& c);
+
 /// A table of reals; multiples of 1/4 keep what is exact exact.
 inline std::string reals(Case& c, const std::string& dims) {
   return table(c, "t", dims, chance(50) ? "dyadic(-2,2)" : "uniform(-2,2)");

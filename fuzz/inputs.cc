@@ -43,6 +43,9 @@ class Filler {
         return marker_v();
       case Fill::offsets:
         return offsets();
+      case Fill::capped:
+        return f_.set(in().q,
+                      [this](int b, int h, int s, int d) { return capped_query(b, h, s, d); });
       case Fill::nan_keys:
         return nan_keys();
       default:
@@ -144,6 +147,16 @@ class Filler {
     const double k = f_.choice() % 2 ? 4 : 0, v = f_.choice() % 3 ? 8 : 50;
     for (double& value : in().k.values()) value += k;
     for (double& value : in().v.values()) value += v;
+  }
+
+  /// Scores of 4, 400 or 4000 standard deviations, by row: with a cap of 30 the first are spread,
+  /// the last all at the cap.
+  double capped_query(int b, int h, int s, int d) const {
+    static constexpr double sizes[] = {4, 400, 4000};
+    const double size = sizes[f_.hash(Stream::choice, b, h, s, 0) % 3];
+    const double sum = std::max(std::abs(in().scale), 1e-3) * std::sqrt(static_cast<double>(c().d));
+    return std::clamp(size / sum, 1.0, largest_filled / 4) *
+           normal_of(f_.hash(Stream::q, b, h, s, d));
   }
 
   /// One key in eight has a NaN in one channel of K. (One in V may reach every row of its tile.)

@@ -77,10 +77,10 @@ TEST(Inputs, SmallerCasesKeepTheElementsThatRemain) {
     const Case large = small_case(static_cast<Fill>(f));
     Case small = large;
     small.b = 1, small.hq = 2, small.hkv = 1, small.sq = 5, small.skv = 13;
-    const bool by_head_size = large.fill == Fill::very_negative ||
-                              large.fill == Fill::very_positive ||
-                              large.fill == Fill::large_products || large.fill == Fill::outlier ||
-                              large.fill == Fill::marker_v || large.fill == Fill::nan_keys;
+    const bool by_head_size =
+        large.fill == Fill::very_negative || large.fill == Fill::very_positive ||
+        large.fill == Fill::large_products || large.fill == Fill::outlier ||
+        large.fill == Fill::marker_v || large.fill == Fill::nan_keys || large.fill == Fill::capped;
     if (!by_head_size) small.d = 11, small.dv = 3;
     const Made all(large), part(small);
     const auto expect_part = [&](const Tensor<double, 4>& x, const Tensor<double, 4>& of) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fuzz/case_sequences.h"
 #include "fuzz/draw.h"
 #include "fuzz/grammar.h"
 #include "fuzz/grammar_tables.h"
@@ -18,8 +19,18 @@ std::string dense_mask(Case& c) {
   return fmt::format("{}[b, h, {}, kv]", table(c, "m", dims_of(c, dims), source), q_index(c));
 }
 
-std::string mask_atom(Case& c) {
-  switch (drawn(0, 15)) {
+/// Bits that look random: a hash of the pair, of the batch entry and of the head.
+std::string hashed_bits() {
+  const int m = drawn(2, 11);
+  return fmt::format("floor_mod(({} * q + {} * kv + {} * h + {} * b) * (q + 3 * kv + {}), {}) < {}",
+                     drawn(1, 99), drawn(1, 99), drawn(0, 9), drawn(0, 9), drawn(1, 99), m,
+                     drawn(1, m - 1));
+}
+
+}  // namespace
+
+std::string pair_condition(Case& c) {
+  switch (drawn(0, 19)) {
     case 0:
       return "kv <= q";
     case 1:
@@ -61,10 +72,25 @@ std::string mask_atom(Case& c) {
       return dense_mask(c);
     case 14:
       return fmt::format("q < {}", drawn(0, std::max(1, counts_from_keys(c) ? c.skv : c.sq)));
+    case 15:
+      return hashed_bits();
+    case 16: {
+      const int m = drawn(2, 40);
+      return fmt::format("kv % {} < {}", m, drawn(1, m - 1));
+    }
+    case 17: {  // q may lie before the first key of a cache
+      const int n = drawn(2, 50);
+      return fmt::format("floor_div(q, {}) >= floor_div(kv, {})", n, n);
+    }
+    case 18:
+      return one_of({"h < Hq / 2 || kv <= q", "b < B - 1 || kv > q", "h * Hkv < Hq || q != kv",
+                     "min(q, kv) % 3 != 0", "max(q, kv) > 4", "-q <= kv", "q > kv"});
     default:
       return one_of({"(q + h) % 2 == 0", "kv >= q || h == 0", "b == 0 || kv <= q", "kv == q"});
   }
 }
+
+namespace {
 
 /// Whole blocks, most of them empty, and whole rows of blocks without any.
 std::string block_atom(Case& c) {
@@ -83,8 +109,28 @@ std::string block_atom(Case& c) {
   }
 }
 
+/// `text`, but for some rows, which attend no key or one, or for some tiles, which are empty.
+std::string with_holes(const Case& c, const std::string& text) {
+  const int m = drawn(2, 9), r = drawn(0, m - 1), keys = std::max(1, c.skv);
+  const TileSize tile = tile_of(c);
+  switch (drawn(0, 4)) {
+    case 0:
+      return fmt::format("floor_mod(q, {}) != {} && ({})", m, r, text);
+    case 1:
+      return fmt::format("floor_mod(q, {}) == {} ? kv == {} : ({})", m, r, drawn(0, keys - 1),
+                         text);
+    case 2:
+      return fmt::format("kv == floor_mod({} * q + {}, {})", drawn(1, 9), drawn(0, 9), keys);
+    case 3:
+      return fmt::format("kv / {} % {} != {} && ({})", tile.kv, one_of({2, 3}), drawn(0, 1), text);
+    default:
+      return fmt::format("floor_mod(floor_div(q, {}) + kv / {}, 2) == {} && ({})", tile.q, tile.kv,
+                         drawn(0, 1), text);
+  }
+}
+
 std::string mask_text(Case& c, int depth) {
-  if (depth == 0 || chance(30)) return mask_atom(c);
+  if (depth == 0 || chance(30)) return pair_condition(c);
   const std::string a = mask_text(c, depth - 1);
   switch (drawn(0, 9)) {
     case 0:
@@ -104,13 +150,27 @@ std::string mask_text(Case& c, int depth) {
   }
 }
 
+/// What may be put around a mask.
+std::string composed(Case& c, std::string text) {
+  if (chance(12)) text = with_holes(c, text);
+  if (c.blocks && chance(50)) text = fmt::format("({}) && ({})", block_atom(c), text);
+  return text;
+}
+
 }  // namespace
 
 Expression draw_mask(Case& c) {
   if (chance(15)) return condition_constant(true);
-  std::string text = mask_text(c, drawn(0, 2));
-  if (c.blocks && chance(50)) text = fmt::format("({}) && ({})", block_atom(c), text);
-  return parse_mask(text, c.declarations());
+  const auto parsed = [&](const std::string& text) { return parse_mask(text, c.declarations()); };
+  if (chance(20)) {
+    const std::string named = draw_named_mask(c);
+    const Expression mask = parsed(composed(c, named));
+    return mask->size <= largest_combination ? mask : parsed(named);
+  }
+  for (;;)
+    if (const Expression mask = parsed(composed(c, mask_text(c, drawn(0, 3))));
+        mask->size <= largest_combination)
+      return mask;
 }
 
 }  // namespace attn::fuzz

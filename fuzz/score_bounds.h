@@ -49,6 +49,7 @@ struct RowCounts {
   std::int64_t powers = 0;   ///< every weight a power of two: P is not rounded
   std::int64_t general = 0;
   std::int64_t not_finite = 0;  ///< a NaN or +inf at an attended pair
+  std::int64_t one_key = 0;     ///< of the rows above: those that attend a single key
 };
 
 // ---- scores ------------------------------------------------------------------------------------

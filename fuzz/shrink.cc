@@ -33,6 +33,8 @@ std::vector<Expression> smaller_expressions(const Expression& root, const Expres
     const Expression node = node_at(root, n);
     for (const Expression& arg : node->args)
       if (arg->type == node->type) attempt(n, arg);
+    if (node->type == ValueType::real && simplest->op == Op::score && node->size > 1)
+      attempt(n, simplest);
     if (node->op == Op::constant && node->value != 0 && node->value != 1) {
       if (node->type == ValueType::index)
         for (const int v : {0, 1, static_cast<int>(node->value / 2)}) attempt(n, index_constant(v));
@@ -40,6 +42,7 @@ std::vector<Expression> smaller_expressions(const Expression& root, const Expres
         for (const double v : {0.0, 1.0}) attempt(n, real_constant(v));
     }
     if (node->op == Op::read && node->type == ValueType::real) attempt(n, real_constant(1));
+    if (node->op == Op::read && node->type == ValueType::index) attempt(n, index_constant(0));
     if (node->type == ValueType::condition && node->op != Op::constant)
       attempt(n, condition_constant(true));
   }
@@ -61,14 +64,13 @@ class Neighbours {
   Neighbours(const Case& c, const Fixed& fixed) : c_(c), fixed_(fixed), tile_(tile_of(c)) {}
 
   std::vector<Case> all() {
+    outputs();
     batch_and_heads();
     lengths();
     sequences();
     options();
     expressions();
-    if (c_.fill != Fill::gaussian && c_.fill != Fill::small_ints)
-      for (const Fill fill : {Fill::gaussian, Fill::small_ints})
-        with([fill](Case& s) { s.fill = fill; });
+    data();
     return std::move(tries_);
   }
 
@@ -87,6 +89,8 @@ class Neighbours {
     if (!fixed_.b) {
       if (c_.b > 1) with([](Case& s) { s.b = 1; });
       if (c_.b > 2) with([](Case& s) { s.b = 2; });
+      if (c_.b > 3 && c_.query_lengths.empty() && c_.key_lengths.empty())
+        with([](Case& s) { --s.b; });
       for (int b = 0; b < c_.b && c_.b > 1; ++b)
         if (!c_.query_lengths.empty() || !c_.key_lengths.empty())
           with([b](Case& s) {  // without sequence b
@@ -100,7 +104,9 @@ class Neighbours {
     if (c_.hq > c_.hkv && c_.hkv > 1) with([](Case& s) { s.hq = s.hkv; });
     if (c_.hkv > 1) with([](Case& s) { s.hq /= s.hkv, s.hkv = 1; });
     if (c_.hkv > 0 && c_.hq / c_.hkv > 2) with([](Case& s) { s.hq = 2 * s.hkv; });
+    if (c_.hkv > 0 && c_.hq / c_.hkv > 3) with([](Case& s) { s.hq -= s.hkv; });
     if (c_.hkv > 2) with([](Case& s) { s.hq = s.hq / s.hkv * 2, s.hkv = 2; });
+    if (c_.hkv > 3) with([](Case& s) { s.hq -= s.hq / s.hkv, --s.hkv; });
   }
 
   void lengths() {
@@ -133,13 +139,34 @@ class Neighbours {
     if (c_.blocks->kv != tile_.kv) with([this](Case& s) { s.blocks->kv = tile_.kv; });
   }
 
-  void options() {
-    if (c_.layout != Layout::bhsd) with([](Case& s) { s.layout = Layout::bhsd; });
-    if (c_.scale) with([](Case& s) { s.scale.reset(); });
-    if (c_.sink) with([](Case& s) { s.sink = false; });
-    if (c_.dropout != 0) with([](Case& s) { s.dropout = 0; });
+  void outputs() {
     if (c_.d_lse) with([](Case& s) { s.d_lse = false; });
     if (c_.row_max) with([](Case& s) { s.row_max = false; });
+  }
+
+  void options() {
+    if (c_.sink) with([](Case& s) { s.sink = false; });
+    if (c_.dropout != 0) with([](Case& s) { s.dropout = 0; });
+    if (c_.scale) with([](Case& s) { s.scale.reset(); });
+  }
+
+  /// fp16, which rounds less than bf16; plainer fills, a contiguous layout, small seeds.
+  void data() {
+    if (!fixed_.dtype && c_.dtype == DType::bf16 && takes_half())
+      with([](Case& s) { s.dtype = DType::f16; });
+    constexpr Fill plain[] = {Fill::exact_count, Fill::small_ints, Fill::gaussian};
+    for (const Fill fill : plain) {
+      if (fill == c_.fill) break;
+      with([fill](Case& s) { s.fill = fill; });
+    }
+    if (c_.layout != Layout::bhsd) with([](Case& s) { s.layout = Layout::bhsd; });
+    for (const std::uint64_t seed : {0, 1, 2})
+      if (seed < c_.seed) with([seed](Case& s) { s.seed = seed; });
+  }
+  bool takes_half() const {
+    Problem problem;
+    problem.d = c_.d, problem.dv = c_.dv, problem.dtype = DType::f16;
+    return !implementation_named(c_.implementation).refusal(problem);
   }
 
   void expressions() {

@@ -21,7 +21,7 @@ StoredTensor StoredTensor::buffer(DType dtype, const Shape& extents, const Shape
   const std::size_t bytes = static_cast<std::size_t>(last + 1 + 2 * guard) * bytes_of(dtype) + 16;
   t.memory_ = std::make_shared<Memory>();
   t.memory_->bytes.assign(bytes, std::byte{0xff});
-  t.memory_->owned.assign(bytes, false);
+  t.memory_->owned.assign(bytes, std::byte{0});
   t.info_ = {"buffer", nullptr, dtype, 4, extents, strides};
   return t;
 }
@@ -45,8 +45,14 @@ StoredTensor::StoredTensor(const char* name, DType dtype, const Shape& extents,
 
 void StoredTensor::own_elements() {
   const auto bytes = static_cast<std::int64_t>(bytes_of(info_.dtype));
-  for_each([&](const std::byte* at, std::size_t) {
-    std::fill_n(memory_->owned.begin() + (at - memory_->bytes.data()), bytes, true);
+  const std::int64_t count = info_.extents[3], step = row_step();
+  for_each_row([&](const std::byte* at) {
+    const auto first = memory_->owned.begin() + (at - memory_->bytes.data());
+    if (step == bytes)
+      std::fill_n(first, count * bytes, std::byte{0xff});
+    else
+      for (std::int64_t d = 0; d < count; ++d)
+        std::fill_n(first + d * step, bytes, std::byte{0xff});
   });
 }
 
@@ -57,91 +63,109 @@ std::byte* StoredTensor::element(std::int64_t offset) const {
          (guard + offset) * static_cast<std::int64_t>(bytes_of(info_.dtype));
 }
 
-std::byte* StoredTensor::element(std::int64_t b, std::int64_t h, std::int64_t r,
-                                 std::int64_t d) const {
+std::byte* StoredTensor::row(std::int64_t b, std::int64_t h, std::int64_t r) const {
   const auto& s = info_.strides;
-  return element(first_ + b * s[0] + h * s[1] + r * s[2] + d * s[3]);
+  return element(first_ + b * s[0] + h * s[1] + r * s[2]);
+}
+
+std::int64_t StoredTensor::row_step() const {
+  return info_.strides[3] * static_cast<std::int64_t>(bytes_of(info_.dtype));
 }
 
 template <class F>
-void StoredTensor::for_each(F f) const {
+void StoredTensor::for_each_row(F f) const {
   const auto& e = info_.extents;
-  std::size_t n = 0;
+  if (e[3] == 0) return;
   for (std::int64_t b = 0; b < e[0]; ++b)
     for (std::int64_t h = 0; h < e[1]; ++h)
-      for (std::int64_t r = 0; r < e[2]; ++r)
-        for (std::int64_t d = 0; d < e[3]; ++d) f(element(b, h, r, d), n++);
+      for (std::int64_t r = 0; r < e[2]; ++r) f(row(b, h, r));
 }
 
-void StoredTensor::put(std::byte* at, double x) const {
-  const auto write = [at](auto stored) { std::memcpy(at, &stored, sizeof stored); };
-  switch (info_.dtype) {
-    case DType::f64:
-      return write(x);
-    case DType::f32:
-      return write(static_cast<float>(x));
-    case DType::f16:
-      return write(from_float<half>(static_cast<float>(x)));
-    case DType::bf16:
-      return write(from_float<bfloat16>(static_cast<float>(x)));
-  }
-}
-
-double StoredTensor::get(const std::byte* at) const {
-  const auto read = [at]<class T>(T stored) {
-    std::memcpy(&stored, at, sizeof stored);
-    return stored;
+void StoredTensor::put_row(std::byte* at, const double* x, std::int64_t count) const {
+  const std::int64_t step = row_step();
+  const auto write = [&](auto stored_as) {
+    for (std::int64_t d = 0; d < count; ++d) {
+      const auto stored = stored_as(x[d]);
+      std::memcpy(at + d * step, &stored, sizeof stored);
+    }
   };
   switch (info_.dtype) {
     case DType::f64:
-      return read(0.0);
+      return write([](double v) { return v; });
     case DType::f32:
-      return read(0.0f);
+      return write([](double v) { return static_cast<float>(v); });
     case DType::f16:
-      return to_float(read(half{}));
+      return write([](double v) { return from_float<half>(static_cast<float>(v)); });
     case DType::bf16:
-      return to_float(read(bfloat16{}));
+      return write([](double v) { return from_float<bfloat16>(static_cast<float>(v)); });
   }
-  return 0;
+}
+
+void StoredTensor::get_row(const std::byte* at, double* x, std::int64_t count) const {
+  const std::int64_t step = row_step();
+  const auto read = [&]<class T>(T stored, auto value_of) {
+    for (std::int64_t d = 0; d < count; ++d) {
+      std::memcpy(&stored, at + d * step, sizeof stored);
+      x[d] = value_of(stored);
+    }
+  };
+  const auto itself = [](auto v) { return v; };
+  const auto widened = [](auto v) { return to_float(v); };
+  switch (info_.dtype) {
+    case DType::f64:
+      return read(0.0, itself);
+    case DType::f32:
+      return read(0.0f, itself);
+    case DType::f16:
+      return read(half{}, widened);
+    case DType::bf16:
+      return read(bfloat16{}, widened);
+  }
 }
 
 void StoredTensor::store(const Tensor<double, 4>& values) {
-  for_each([&](std::byte* at, std::size_t n) { put(at, values.values()[n]); });
+  const double* x = values.values().data();
+  const std::int64_t count = info_.extents[3];
+  for_each_row([&](std::byte* at) { put_row(at, x, count), x += count; });
 }
 
 void StoredTensor::store(const Tensor<double, 4>& values, const RowPlaces& places) {
   const auto e = values.extents();
+  if (e[3] == 0) return;
   for (std::size_t b = 0; b < places.size(); ++b)
     for (std::int64_t h = 0; h < e[1]; ++h)
       for (std::size_t s = 0; s < places[b].size(); ++s)
-        for (std::int64_t d = 0; d < e[3]; ++d)
-          put(element(places[b][s].entry, h, places[b][s].row, d), values(b, h, s, d));
+        put_row(row(places[b][s].entry, h, places[b][s].row), &values(b, h, s, 0), e[3]);
 }
 
 Tensor<double, 4> StoredTensor::load() const {
   Tensor<double, 4> values(info_.extents);
-  for_each([&](const std::byte* at, std::size_t n) { values.values()[n] = get(at); });
+  double* x = values.values().data();
+  const std::int64_t count = info_.extents[3];
+  for_each_row([&](const std::byte* at) { get_row(at, x, count), x += count; });
   return values;
 }
 
 Tensor<double, 4> StoredTensor::load(const Shape& extents, const RowPlaces& places) const {
   Tensor<double, 4> values(extents);
+  if (extents[3] == 0) return values;
   for (std::size_t b = 0; b < places.size(); ++b)
     for (std::int64_t h = 0; h < extents[1]; ++h)
       for (std::size_t s = 0; s < places[b].size(); ++s)
-        for (std::int64_t d = 0; d < extents[3]; ++d)
-          values(b, h, s, d) = get(element(places[b][s].entry, h, places[b][s].row, d));
+        get_row(row(places[b][s].entry, h, places[b][s].row), &values(b, h, s, 0), extents[3]);
   return values;
 }
 
 std::optional<std::int64_t> StoredTensor::trespass() const {
-  const auto bytes = static_cast<std::int64_t>(bytes_of(info_.dtype));
-  for (std::size_t i = 0; i < memory_->bytes.size(); ++i)
-    if (!memory_->owned[i] && memory_->bytes[i] != std::byte{0xff}) {
-      const std::int64_t offset = memory_->bytes.data() + i - element(first_);
-      return (offset - (offset < 0 ? bytes - 1 : 0)) / bytes;
-    }
-  return std::nullopt;
+  const std::vector<std::byte>&bytes = memory_->bytes, &owned = memory_->owned;
+  std::byte written{0};  // bits that are no poison where nobody owns them
+  for (std::size_t i = 0; i < bytes.size(); ++i) written |= ~bytes[i] & ~owned[i];
+  if (written == std::byte{0}) return std::nullopt;
+  std::size_t i = 0;
+  while ((~bytes[i] & ~owned[i]) == std::byte{0}) ++i;
+  const auto size = static_cast<std::int64_t>(bytes_of(info_.dtype));
+  const std::int64_t offset = bytes.data() + i - element(first_);
+  return (offset - (offset < 0 ? size - 1 : 0)) / size;
 }
 
 TensorInfo StoredTensor::rows() const {

@@ -49,18 +49,19 @@ class StoredTensor {
 
  private:
   std::byte* element(std::int64_t offset) const;
-  std::byte* element(std::int64_t b, std::int64_t h, std::int64_t r, std::int64_t d) const;
+  std::byte* row(std::int64_t b, std::int64_t h, std::int64_t r) const;
+  std::int64_t row_step() const;  ///< bytes from one element of a row to the next
   void own_elements();
-  void put(std::byte* at, double x) const;
-  double get(const std::byte* at) const;
+  void put_row(std::byte* at, const double* x, std::int64_t count) const;
+  void get_row(const std::byte* at, double* x, std::int64_t count) const;
   template <class F>
-  void for_each(F f) const;
+  void for_each_row(F f) const;
 
   TensorInfo info_;
   std::int64_t first_ = 0;
   struct Memory {
     std::vector<std::byte> bytes;
-    std::vector<bool> owned;  ///< by an element of a tensor
+    std::vector<std::byte> owned;  ///< 0xff: by an element of a tensor; else 0
   };
   std::shared_ptr<Memory> memory_;
 };
