@@ -65,6 +65,10 @@ if(TARGET attnproof)
   set_tests_properties(fuzz/tool_test PROPERTIES LABELS fuzz TIMEOUT 600)
 endif()
 
+if(TARGET attn_fuzz)
+  include(fuzz/fuzzers/fuzzers.cmake)  # hostile input
+endif()
+
 # Scripts that test scripts; 77: what they need is not here.
 foreach(script optimized/cuda_report_test docs/gpu/compare_pytorch_test)
   add_test(NAME ${script} COMMAND ${script}.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view version = "v1";
 constexpr int largest_length = 1 << 20;
+/// Of one tensor, its unused pages included: what the memory of a usual machine holds many of.
+constexpr double most_elements = 1 << 27;
 
 constexpr const char* fill_names[] = {
     "gaussian",      "large",          "ties",        "cancelling",   "very_negative",
@@ -40,7 +43,8 @@ T number(std::string_view text, std::string_view what) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw std::invalid_argument(fmt::format("case: {} is '{}', expected a number", what, text));
+    throw std::invalid_argument(
+        fmt::format("case: {} is {}, expected a number", what, shown(text)));
   return value;
 }
 
@@ -49,7 +53,7 @@ E named(std::string_view text, const char* const (&names)[N], std::string_view w
   for (std::size_t i = 0; i < N; ++i)
     if (text == names[i]) return static_cast<E>(i);
   throw std::invalid_argument(
-      fmt::format("case: {} is '{}', expected one of {}", what, text, fmt::join(names, ", ")));
+      fmt::format("case: {} is {}, expected one of {}", what, shown(text), fmt::join(names, ", ")));
 }
 
 /// What `parse` returns; a refusal names the part.
@@ -74,13 +78,13 @@ void parse_lengths(std::string_view section, Case& c) {
   const std::string_view first = next_word(section);
   if (first != version)
     throw std::invalid_argument(
-        fmt::format("case: begins with '{}', expected '{}'", first, version));
+        fmt::format("case: begins with {}, expected '{}'", shown(first), version));
   for (const Length& length : lengths) {
     const std::string_view word = next_word(section);
     const std::string_view digits = word.substr(std::min(word.size(), length.name.size()));
     if (!word.starts_with(length.name) || digits.empty())
       throw std::invalid_argument(
-          fmt::format("case: '{}', expected {} and a number", word, length.name));
+          fmt::format("case: {}, expected {} and a number", shown(word), length.name));
     c.*length.value = number<int>(digits, length.name);
     if (c.*length.value < length.least || c.*length.value > largest_length)
       throw std::invalid_argument(fmt::format("case: {} is {}, expected {} to {}", length.name,
@@ -89,14 +93,14 @@ void parse_lengths(std::string_view section, Case& c) {
   c.dtype = parse_dtype(next_word(section));
   if (!trim(section).empty())
     throw std::invalid_argument(
-        fmt::format("case: '{}' after the dtype, expected ';'", trim(section)));
+        fmt::format("case: {} after the dtype, expected ';'", shown(trim(section))));
 }
 
 int whole(std::string_view text, std::string_view what, int least) {
   const int value = number<int>(text, what);
   if (value < least || value > largest_length)
     throw std::invalid_argument(
-        fmt::format("case: {} is {}, expected {} to {}", what, text, least, largest_length));
+        fmt::format("case: {} is {}, expected {} to {}", what, value, least, largest_length));
   return value;
 }
 
@@ -119,7 +123,7 @@ bool switched_on(std::string_view text, std::string_view what) {
 double scale_of(std::string_view text) {
   const double scale = number<double>(text, "scale");
   if (!std::isfinite(scale))
-    throw std::invalid_argument(fmt::format("case: scale is {}, expected a finite number", text));
+    throw std::invalid_argument(fmt::format("case: scale is {}, expected a finite number", scale));
   return scale;
 }
 
@@ -127,7 +131,7 @@ double dropout_of(std::string_view text) {
   const double p = number<double>(text, "dropout");
   if (!(p >= 0 && p < 1))
     throw std::invalid_argument(
-        fmt::format("case: dropout is {}, expected a probability from 0 to below 1", text));
+        fmt::format("case: dropout is {}, expected a probability from 0 to below 1", p));
   return p;
 }
 
@@ -136,8 +140,19 @@ BlockSize blocks_of(std::string_view text) {
   const std::size_t cross = text.find('x');
   if (cross == std::string_view::npos)
     throw std::invalid_argument(
-        fmt::format("case: blocks is '{}', expected rows x keys, such as 64x48", text));
+        fmt::format("case: blocks is {}, expected rows x keys, such as 64x48", shown(text)));
   return {whole(text.substr(0, cross), "blocks", 1), whole(text.substr(cross + 1), "blocks", 1)};
+}
+
+/// Whether there is one of that name is asked when the case is run.
+std::string implementation_name(std::string_view text) {
+  const auto in_name = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  };
+  if (text.empty() || text.size() > 40 || !std::all_of(text.begin(), text.end(), in_name))
+    throw std::invalid_argument(
+        fmt::format("case: impl is {}, expected a name that 'attnproof impls' lists", shown(text)));
+  return std::string(text);
 }
 
 /// A case whose expressions are not parsed yet: the tables that they read may follow them.
@@ -176,7 +191,7 @@ constexpr Part parts[] = {
      }},
     {"fill", [](Draft& d, std::string_view v) { d.c.fill = named<Fill>(v, fill_names, "fill"); }},
     {"seed", [](Draft& d, std::string_view v) { d.c.seed = number<std::uint64_t>(v, "seed"); }},
-    {"impl", [](Draft& d, std::string_view v) { d.c.implementation = v; }},
+    {"impl", [](Draft& d, std::string_view v) { d.c.implementation = implementation_name(v); }},
 };
 
 void set_part(Draft& draft, std::string_view section) {
@@ -190,7 +205,28 @@ void set_part(Draft& draft, std::string_view section) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", part.key);
   }
   throw std::invalid_argument(
-      fmt::format("case: '{}', expected one of {}, each with ':'", key, known));
+      fmt::format("case: {}, expected one of {}, each with ':'", shown(key), known));
+}
+
+void require_text(std::string_view text) {
+  if (text.size() > max_case_text)
+    throw std::invalid_argument(
+        fmt::format("case: a line of {} bytes, expected at most {}", text.size(), max_case_text));
+  if (const std::size_t at = first_not_text(text); at != std::string_view::npos)
+    throw std::invalid_argument(fmt::format("case: byte {} is {}, expected one line of UTF-8",
+                                            at + 1, shown(text.substr(at, 1))));
+}
+
+/// Refuses what no memory holds. An extent of 0 counts as 1: loops run over the others.
+void require_memory(const Case& c) {
+  const int rows = std::max({1, c.sq, c.skv + 3 * c.page_size});
+  const double elements = static_cast<double>(std::max(1, c.b)) * std::max({1, c.hq, c.hkv}) *
+                          rows * std::max(c.d, c.dv);
+  if (elements > most_elements)
+    throw std::invalid_argument(
+        fmt::format("case: tensors of up to {:.3g} elements, expected at most {:.3g}: fewer "
+                    "batches, heads or rows",
+                    elements, most_elements));
 }
 
 }  // namespace
@@ -202,7 +238,7 @@ DType parse_dtype(std::string_view name) {
   for (const DType t : {DType::f64, DType::f32, DType::f16, DType::bf16})
     if (name == name_of(t)) return t;
   throw std::invalid_argument(
-      fmt::format("dtype: '{}', expected one of fp64, fp32, fp16, bf16", name));
+      fmt::format("dtype: {}, expected one of fp64, fp32, fp16, bf16", shown(name)));
 }
 
 Case::Case() : mod(variable(Op::score)), mask(condition_constant(true)) {}
@@ -241,6 +277,8 @@ std::string to_text(const Case& c) {
 }
 
 Case parse_case(std::string_view text) {
+  text = trim(text);
+  require_text(text);
   Draft draft;
   bool first = true;
   for (std::size_t at = 0; at <= text.size();) {
@@ -254,6 +292,7 @@ Case parse_case(std::string_view text) {
     first = false;
   }
   Case& c = draft.c;
+  require_memory(c);
   c.mod = expression("mod", [&] { return parse_mod(draft.mod, c.declarations()); });
   c.mask = expression("mask", [&] { return parse_mask(draft.mask, c.declarations()); });
   return c;

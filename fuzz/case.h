@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -100,7 +101,11 @@ struct Case {
 ///   blocks: 64x48            sink: on           dropout: 0.25      dlse: on     rowmax: on
 ///   modtype: my::Mod, masktype: my::Mask in place of mod, mask: a type that is built in
 std::string to_text(const Case& c);
-/// @throws std::invalid_argument naming the part that is wrong and what was expected.
+/// The longest line that is read, in bytes.
+inline constexpr std::size_t max_case_text = std::size_t{1} << 20;
+/// @throws std::invalid_argument naming the part that is wrong and what was expected. So is a line
+///     that is longer than that, holds a control character or is not UTF-8, and a case whose
+///     tensors no memory would hold.
 Case parse_case(std::string_view text);
 
 DType parse_dtype(std::string_view name);

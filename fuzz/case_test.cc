@@ -160,6 +160,8 @@ TEST(CaseText, NamesThePartThatIsWrong) {
       {good + "; fill: zeros", "fill is 'zeros'"},
       {good + "; seed: -1", "seed is '-1'"},
       {good + "; seed: 18446744073709551616", "seed"},
+      {good + "; impl: flash_forward\xc3\xa4", "impl is 'flash_forward\\xc3\\xa4'"},
+      {good + "; impl:", "impl is ''"},
       {good + "; colour: red", "'colour'"},
       {good + "; gaussian", "'gaussian'"},
   };
@@ -172,6 +174,50 @@ TEST(CaseText, NamesThePartThatIsWrong) {
                                                                           << error.what();
     }
   }
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_case(text);
+    return "accepted";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+/// Whatever a line holds, one short line of text says what is wrong with it.
+TEST(CaseText, HostileLinesAreRefusedInPrintableWords) {
+  const std::string good = "v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16";
+  EXPECT_EQ(refusal(good + std::string("\0", 1)),
+            "case: byte 36 is '\\x00', expected one line of UTF-8");
+  EXPECT_EQ(refusal(good + "; mod:\nscore"),
+            "case: byte 42 is '\\x0a', expected one line of UTF-8");
+  EXPECT_EQ(refusal(good + "; mod: \x1b[2J"),
+            "case: byte 43 is '\\x1b', expected one line of UTF-8");
+  EXPECT_EQ(refusal(good + "; table: t[1]=\xff"),
+            "case: byte 50 is '\\xff', expected one line of UTF-8");
+  EXPECT_EQ(refusal(good + std::string(10000000, 'x')),
+            "case: a line of 10000035 bytes, expected at most 1048576");
+  const std::string longer = "v1 " + std::string(1000000, 'B');
+  EXPECT_EQ(refusal(longer),
+            "case: B is 'BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB...', expected a number");
+  for (const char* part :
+       {"; layout: ", "; seed: ", "; blocks: ", "; qlens: ", "; impl: ", "; ", " "})
+    EXPECT_LT(refusal(good + part + std::string(100000, 'y')).size(), 400u) << part;
+  EXPECT_EQ(refusal(good + "\n"), "accepted");  // the end of the line that it is
+}
+
+/// Sizes that each are fine make tensors that no memory holds, or loops that never end.
+TEST(CaseText, TensorsThatNoMemoryHoldsAreRefused) {
+  for (const char* shape :
+       {"B1048576 Hq1048576 Hkv1 Sq0 Skv0 D1 Dv0", "B1024 Hq1024 Hkv1 Sq1024 Skv1 D8 Dv8",
+        "B1024 Hq1 Hkv1 Sq1 Skv1048576 D8 Dv8", "B16 Hq16 Hkv1 Sq1 Skv1 D1 Dv1048576"})
+    EXPECT_NE(refusal(std::string("v1 ") + shape + " bf16").find("elements, expected at most"),
+              std::string::npos)
+        << shape;
+  EXPECT_NE(refusal("v1 B1 Hq8 Hkv8 Sq1 Skv1 D64 Dv64 bf16; page: 1048576").find("elements"),
+            std::string::npos);
+  EXPECT_EQ(refusal("v1 B1 Hq8 Hkv8 Sq131072 Skv131072 D128 Dv128 bf16"), "accepted");
 }
 
 }  // namespace

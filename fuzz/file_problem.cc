@@ -13,6 +13,7 @@
 
 #include "fuzz/case_sequences.h"
 #include "fuzz/table_spec.h"
+#include "fuzz/text.h"
 #include "masks/registry.h"
 #include "mods/lang/parse.h"
 #include "mods/lang/tree_functor.h"
@@ -24,6 +25,8 @@ namespace {
 
 /// Pairs of all heads that share a key/value head: the bounds keep several numbers of each.
 constexpr std::int64_t most_pairs = std::int64_t{1} << 24;
+/// Of an output. A file whose inputs hold nothing may speak of any number.
+constexpr double most_elements = 1 << 28;
 
 constexpr const char* tensor_names[] = {"q",     "k",  "v",  "o",  "lse",  "row_max", "d_o",
                                         "d_lse", "dq", "dk", "dv", "sink", "d_sink"};
@@ -132,6 +135,12 @@ Case shape_in(const Safetensors& file, const FileDescription& d) {
   c.dtype = problem.dtype;
   c.scale = d.scale;
   c.implementation = file.find("d_o") ? FileProblem::backward_name : "flash_forward";
+  const double elements = static_cast<double>(std::max(1, c.b)) * std::max(1, c.hq) *
+                          std::max({1, c.sq, c.skv}) * std::max(c.d, c.dv);
+  if (elements > most_elements)
+    throw std::invalid_argument(
+        fmt::format("{}: tensors of up to {:.3g} elements, expected at most {:.3g}", file.what(),
+                    elements, most_elements));
   const std::int64_t group = c.hkv > 0 ? c.hq / c.hkv : 1;
   if (group * c.sq * c.skv > most_pairs)
     throw std::invalid_argument(
@@ -301,7 +310,7 @@ FileDescription described_by(const Safetensors& file) {
   const std::string& version = file.metadata(file_version_key);
   if (version != file_version)
     throw std::invalid_argument(
-        fmt::format("{}: of version '{}', expected '{}'", file.what(), version, file_version));
+        fmt::format("{}: of version {}, expected '{}'", file.what(), shown(version), file_version));
   FileDescription d;
   d.mod = file.metadata("mod");
   d.mask = file.metadata("mask");
@@ -310,7 +319,7 @@ FileDescription described_by(const Safetensors& file) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
   if (error != std::errc{} || end != text.data() + text.size())
     throw std::invalid_argument(
-        fmt::format("{}: scale '{}', expected a number", file.what(), text));
+        fmt::format("{}: scale {}, expected a number", file.what(), shown(text)));
   d.scale = scale;
   return d;
 }

@@ -130,6 +130,19 @@ TEST(FileProblem, TooManyPairs) {
                  {zeros("q", 4097), zeros("k", 4096), zeros("v", 4096)});
 }
 
+TEST(FileProblem, ManyRowsOfNothing) {
+  const auto nothing = [](const char* name, std::vector<std::int64_t> shape) {
+    return NewArray{name, "BF16", std::move(shape), {}};
+  };
+  const std::int64_t most = 2147483647;
+  expect_refusal("elements, expected at most",
+                 {nothing("q", {most, 1, 0, 1}), nothing("k", {most, 1, 0, 1}),
+                  nothing("v", {most, 1, 0, 1})});
+  expect_refusal(
+      "elements, expected at most",
+      {nothing("q", {1, 1, 0, 1}), nothing("k", {1, 1, 0, 1}), nothing("v", {1, 1, 0, most})});
+}
+
 TEST(FileProblem, ExpressionsReadTensorsOfTheFile) {
   std::vector<NewArray> arrays = small_inputs();
   arrays.push_back(new_array("slope", "BF16", {4}, {0.5, 0.25, 2, 4}));

@@ -11,6 +11,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "fuzz/text.h"
+
 namespace attn::fuzz {
 namespace {
 
@@ -31,15 +33,6 @@ const ElementType* element_type(std::string_view name) {
   const auto known = std::find_if(std::begin(element_types), std::end(element_types),
                                   [&](const ElementType& t) { return t.name == name; });
   return known == std::end(element_types) ? nullptr : known;
-}
-
-/// Text from a file in a message: short, and one line.
-std::string shown(std::string_view text) {
-  constexpr std::size_t most = 40;
-  std::string head(text.substr(0, most));
-  for (char& c : head)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return fmt::format("'{}{}'", head, text.size() > most ? "..." : "");
 }
 
 /// Whether the product is below 2^63, and what it is.
@@ -94,7 +87,7 @@ class HeaderReader {
   Json parse_header() const {
     const char* first = reinterpret_cast<const char*>(bytes_.data()) + prefix;
     if (std::memchr(first, 0, length_)) refuse("a NUL byte in the header");
-    std::set<std::string> names;
+    std::set<std::string> names[2];  // of tensors, and of what one of them has
     int numbers = 0;
     const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
       using Event = Json::parse_event_t;
@@ -105,8 +98,11 @@ class HeaderReader {
       if (list) numbers = 0;
       if (event == Event::value && depth == 3 && ++numbers > Safetensors::max_rank)
         refuse(fmt::format("a list of more than {} numbers in the header", Safetensors::max_rank));
-      if (event == Event::key && depth == 1 && !names.insert(parsed.get<std::string>()).second)
-        refuse(fmt::format("two tensors {}", shown(parsed.get<std::string>())));
+      if (event == Event::object_start && depth == 1) names[1].clear();
+      if (event == Event::key && depth <= 2 &&
+          !names[depth - 1].insert(parsed.get<std::string>()).second)
+        refuse(fmt::format("two {} {}", depth == 1 ? "tensors" : "entries",
+                           shown(parsed.get<std::string>())));
       return true;
     };
     try {
@@ -135,8 +131,7 @@ class HeaderReader {
   }
 
   StoredArray read_array(const std::string& name, const Json& entry) const {
-    if (name.empty() || std::any_of(name.begin(), name.end(),
-                                    [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    if (name.empty() || first_not_text(name) != std::string_view::npos)
       refuse(
           fmt::format("a tensor of name {}, expected one without control characters", shown(name)));
     const auto wrong = [&](const std::string& why) {
@@ -149,10 +144,12 @@ class HeaderReader {
     StoredArray array{name, entry["dtype"].get<std::string>(), {}, {}};
     const ElementType* type = element_type(array.dtype);
     if (!type) wrong(fmt::format("dtype {} is not known", shown(array.dtype)));
-    std::uint64_t needed = type->bytes;
+    std::uint64_t needed = type->bytes, span = type->bytes;  // span: an extent of 0 counts as 1
     for (const std::uint64_t extent : whole_numbers(name, entry["shape"], "shape")) {
       array.shape.push_back(static_cast<std::int64_t>(extent));
-      if (!multiply(needed, extent)) wrong("the shape has more elements than any file");
+      if (!multiply(span, std::max<std::uint64_t>(1, extent)))
+        wrong("the shape has more elements than any file");
+      needed *= extent;
     }
     const std::vector<std::uint64_t> offsets =
         whole_numbers(name, entry["data_offsets"], "data_offsets");

@@ -124,9 +124,13 @@ TEST(Safetensors, HeaderOfAnotherForm) {
   expect_refusal(file(R"({"__metadata__":7})", 0), "no object of strings");
   expect_refusal(file(R"({"__metadata__":{"a":7}})", 0), "'a' is no string");
   expect_refusal(file(R"({"":)" + tensor("F32", "[0]", "[0,0]") + "}", 0), "a tensor of name ''");
-  expect_refusal(file(R"({"a\u0000b":)" + tensor("F32", "[0]", "[0,0]") + "}", 0), "'a?b'");
+  expect_refusal(file(R"({"a\u0000b":)" + tensor("F32", "[0]", "[0,0]") + "}", 0), "'a\\x00b'");
+  expect_refusal(file("{\"a\xc2\x9b\":" + tensor("F32", "[0]", "[0,0]") + "}", 0),
+                 "'a\\xc2\\x9b'");  // U+009B, which a terminal may act on
   const std::string twice = R"("a":)" + tensor("F32", "[0]", "[0,0]");
   expect_refusal(file("{" + twice + "," + twice + "}", 0), "two tensors 'a'");
+  expect_refusal(file(one(R"({"dtype":"F32","dtype":"U8","shape":[0],"data_offsets":[0,0]})"), 0),
+                 "two entries 'dtype'");
 }
 
 TEST(Safetensors, NulBytes) {
@@ -157,6 +161,8 @@ TEST(Safetensors, ShapesThatLie) {
     return file(one(tensor("F32", shape, "[0,8]")), 8);
   };
   EXPECT_EQ(refusal(shaped("[2]")), "read");
+  const std::string none = "[0,4611686018427387904,4611686018427387904]";
+  expect_refusal(file(one(tensor("U8", none, "[0,0]")), 0), "more elements than any file");
   expect_refusal(shaped("[3]"), "8 bytes, but its shape and dtype need 12");
   expect_refusal(shaped("[]"), "need 4");
   expect_refusal(shaped("[0]"), "need 0");

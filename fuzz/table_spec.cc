@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -18,6 +20,10 @@ namespace attn::fuzz {
 namespace {
 
 using Source = TableSpec::Source;
+
+/// Of all the tables of a case together.
+constexpr std::int64_t most_entries = std::int64_t{1} << 28;
+constexpr std::int64_t largest_extent = std::numeric_limits<std::int32_t>::max();
 
 struct SourceSyntax {
   Source source;
@@ -31,15 +37,17 @@ constexpr SourceSyntax sources[] = {
 };
 
 [[noreturn]] void refuse(std::string_view text, const std::string& expected) {
-  throw std::invalid_argument(fmt::format("table '{}': expected {}", text, expected));
+  throw std::invalid_argument(fmt::format("table {}: expected {}", shown(text), expected));
 }
 
+/// A finite number that stays finite as a float.
 double number(std::string_view text, std::string_view whole) {
   text = trim(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    refuse(whole, fmt::format("a finite number, not '{}'", text));
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !(std::abs(value) <= std::numeric_limits<float>::max()))
+    refuse(whole, fmt::format("a finite number that fp32 holds, not {}", shown(text)));
   return value;
 }
 
@@ -62,10 +70,10 @@ std::int64_t length_named(std::string_view name, const Sizes& sizes, const Table
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
   if (name.empty() || error != std::errc{} || end != name.data() + name.size() ||
-      value > std::numeric_limits<std::int32_t>::max())
+      value > largest_extent)
     refuse(to_text(spec), fmt::format("extents made of B, H, Hq, Hkv, Sq, Skv and whole numbers, "
-                                      "not '{}'",
-                                      name));
+                                      "not {}",
+                                      shown(name)));
   return value;
 }
 
@@ -76,23 +84,41 @@ std::int64_t extent(std::string_view dim, const Sizes& sizes, const TableSpec& s
     const bool minus = at > 0 && dim[at - 1] == '-';
     const std::size_t end = std::min(dim.find_first_of("+-", at), dim.size());
     std::int64_t product = 1;
-    for (const std::string_view factor : split(dim.substr(at, end - at), '*'))
-      product *= length_named(factor, sizes, spec);
+    for (const std::string_view factor : split(dim.substr(at, end - at), '*')) {
+      product *= length_named(factor, sizes, spec);  // both below 2^31
+      if (product > largest_extent)
+        refuse(to_text(spec), fmt::format("products below 2^31, not {}", product));
+    }
     sum += minus ? -product : product;
     at = end + 1;
   }
   return sum;
 }
 
+/// Its entries, an extent of 0 counted as 1.
+std::int64_t size_of(const TableSpec& spec, const Sizes& sizes, std::int64_t most) {
+  std::int64_t size = 1;
+  for (const std::int64_t extent : extents_of(spec, sizes))
+    if ((size *= std::max<std::int64_t>(1, extent)) > most)
+      refuse(to_text(spec), "at most 2^28 entries of all tables together");
+  return size;
+}
+
 std::vector<double> numbers_in(const std::string& path) {
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(path, error);  // no pipe, no /dev/zero
   std::ifstream file(path);
-  if (!file)
+  if (!is_file || !file)
     throw std::invalid_argument(fmt::format(
         "table file '{}': cannot be read, expected a file of numbers or uniform(low,high), "
         "dyadic(low,high), alibi, ints(low,high), documents(length), bits(share)",
         path));
   std::vector<double> values;
-  for (std::string word; file >> word;) values.push_back(number(word, path));
+  for (std::string word; file >> word;) {
+    values.push_back(number(word, path));
+    if (static_cast<std::int64_t>(values.size()) > most_entries)
+      refuse(path, "at most 2^28 numbers");
+  }
   return values;
 }
 
@@ -118,6 +144,8 @@ ValueType TableSpec::type() const {
 }
 
 TableSpec parse_table_spec(std::string_view text) {
+  if (text.size() > max_table_text || first_not_text(text) != std::string_view::npos)
+    refuse(text, fmt::format("one line of at most {} bytes of UTF-8", max_table_text));
   const std::size_t open = text.find('['), close = text.find(']'), equals = text.find('=');
   if (open == std::string_view::npos || close == std::string_view::npos ||
       equals == std::string_view::npos || open > close || close > equals)
@@ -125,9 +153,8 @@ TableSpec parse_table_spec(std::string_view text) {
   TableSpec spec;
   spec.name = trim(text.substr(0, open));
   if (!is_table_name(spec.name))
-    refuse(text,
-           fmt::format("a name of letters and digits that the language does not use, not '{}'",
-                       spec.name));
+    refuse(text, fmt::format("a name of letters and digits that the language does not use, not {}",
+                             shown(spec.name)));
   for (const std::string_view dim : split(text.substr(open + 1, close - open - 1), ','))
     spec.dims.emplace_back(dim);
   if (spec.dims.size() > max_table_rank)
@@ -182,6 +209,8 @@ std::vector<std::int64_t> extents_of(const TableSpec& spec, const Sizes& sizes) 
     extents.push_back(extent(dim, sizes, spec));
     if (extents.back() < 0)
       refuse(to_text(spec), fmt::format("no extent below zero, not {}", extents.back()));
+    if (extents.back() > largest_extent)
+      refuse(to_text(spec), fmt::format("extents below 2^31, not {}", extents.back()));
   }
   return extents;
 }
@@ -189,6 +218,8 @@ std::vector<std::int64_t> extents_of(const TableSpec& spec, const Sizes& sizes) 
 TableStore::TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes,
                        std::uint64_t seed) {
   memory_.reserve(specs.size());
+  std::int64_t left = most_entries;
+  for (const TableSpec& spec : specs) left -= size_of(spec, sizes, left);
   for (const TableSpec& spec : specs) {
     const std::vector<std::int64_t> extents = extents_of(spec, sizes);
     Table table{spec.name, spec.type(), static_cast<int>(extents.size()), nullptr, {}, {}};
@@ -197,8 +228,6 @@ TableStore::TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes,
       table.extents[axis] = extents[axis];
       table.strides[axis] = step;
     }
-    if (step > std::int64_t{1} << 28)
-      refuse(to_text(spec), fmt::format("at most 2^28 entries, not {}", step));
     fill(spec, extents, seed, memory_.emplace_back());
     table.data = memory_.back().data();
     tables_.add(std::move(table));
@@ -213,16 +242,15 @@ void TableStore::fill(const TableSpec& spec, const std::vector<std::int64_t>& ex
   const std::size_t bytes = type == ValueType::condition ? 1 : 4;
   memory.resize(std::max<std::size_t>(1, static_cast<std::size_t>(count) * bytes));
   const auto put = [&](std::int64_t at, double value) {
-    if (type == ValueType::condition) {
-      const bool entry = value != 0;
-      std::memcpy(memory.data() + at, &entry, 1);
-    } else if (type == ValueType::index) {
-      const auto entry = static_cast<std::int32_t>(value);
-      std::memcpy(memory.data() + 4 * at, &entry, 4);
-    } else {
-      const auto entry = static_cast<float>(value);
-      std::memcpy(memory.data() + 4 * at, &entry, 4);
-    }
+    const auto store = [&](auto entry) {
+      std::memcpy(memory.data() + at * sizeof entry, &entry, sizeof entry);
+    };
+    if (type == ValueType::condition)
+      store(value != 0);
+    else if (type == ValueType::index)
+      store(static_cast<std::int32_t>(value));
+    else
+      store(static_cast<float>(value));
   };
 
   if (spec.source == Source::file) {

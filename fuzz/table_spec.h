@@ -34,12 +34,14 @@ struct TableSpec {
   ValueType type() const;
 };
 
+/// The longest text of a table that is read, in bytes.
+inline constexpr std::size_t max_table_text = 4096;
 /// @throws std::invalid_argument naming what is wrong and where.
 TableSpec parse_table_spec(std::string_view text);
 std::string to_text(const TableSpec& spec);
 
 /// The extents of the table in a problem of these sizes.
-/// @throws std::invalid_argument if a DIM cannot be read or is below zero.
+/// @throws std::invalid_argument if a DIM cannot be read, is below zero or has no 32 bits.
 std::vector<std::int64_t> extents_of(const TableSpec& spec, const Sizes& sizes);
 
 /// The tables of one case, with the memory they live in. Entries are a pure function of the seed,
@@ -47,7 +49,8 @@ std::vector<std::int64_t> extents_of(const TableSpec& spec, const Sizes& sizes);
 class TableStore {
  public:
   TableStore() = default;
-  /// @throws std::invalid_argument as above, or if a file has too few numbers or none can be read.
+  /// @throws std::invalid_argument as above, if a file has too few numbers or none can be read, or
+  ///     if all the tables together have more than 2^28 entries.
   TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes, std::uint64_t seed);
   const Tables& tables() const { return tables_; }
 

@@ -89,10 +89,18 @@ TEST(TableSpec, NamesWhatIsWrong) {
       {"t[Hq]=documents(0)", "a length of at least 1"},
       {"t[Hq]=documents", "')'"},
       {"t[Hq]=bits(1.5)", "a share from 0 to 1"},
+      {"t[2147483648]=alibi", "'2147483648'"},
+      {"t[2147483647*2]=alibi", "below 2^31, not 4294967294"},
+      {"t[Hq]=uniform(-1e39,1)", "'-1e39'"},
+      {"t[Hq]=uniform(0,1e400)", "'1e400'"},
+      {"t[\x1b]=alibi", "'t[\\x1b]=alibi'"},
+      {"t[Hq]=/a\xff", "'t[Hq]=/a\\xff': expected one line"},
+      {"t[Hq]=" + std::string(5000, 'x'), "at most 4096 bytes"},
+      {"t[Hq]=/dev/zero", "cannot be read"},
   };
   for (const auto& [text, names] : bad) {
     try {
-      parse_table_spec(text);
+      parse_table_spec(text).type();
       ADD_FAILURE() << "accepted: " << text;
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(names), std::string::npos) << text << "\n"
@@ -161,6 +169,19 @@ TEST(TableStore, DependsOnSeedAndName) {
   EXPECT_EQ(entries("t[Sq]=uniform(0,1)"), first);
   EXPECT_NE(entries("t[Sq]=uniform(0,1)", sizes, 2), first);
   EXPECT_NE(entries("u[Sq]=uniform(0,1)"), first);
+}
+
+TEST(TableStore, TablesThatNoMemoryHoldsAreRefused) {
+  const Sizes large{1 << 20, 1 << 20, 1, 1 << 20, 1 << 20};
+  EXPECT_THROW(entries("t[B,Hq,Sq,Skv]=uniform(0,1)", large), std::invalid_argument);
+  EXPECT_THROW(entries("t[2000*2000000]=uniform(0,1)", large), std::invalid_argument);
+  EXPECT_THROW(entries("t[Sq*Sq]=uniform(0,1)", large), std::invalid_argument);
+  EXPECT_THROW(entries("t[2147483647+1]=uniform(0,1)"), std::invalid_argument);
+  EXPECT_THROW(entries("t[0,2147483647,2147483647,2147483647]=alibi"), std::invalid_argument);
+  // together: one of them fits
+  const TableSpec half = parse_table_spec("t[268435455]=bits(0)"),
+                  other = parse_table_spec("u[2]=bits(0)");
+  EXPECT_THROW(TableStore({half, other}, sizes, 1), std::invalid_argument);
 }
 
 TEST(TableStore, EmptyTablesAreTables) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "mods/lang/tokens.h"
+
 namespace attn {
 namespace {
 
@@ -85,7 +87,8 @@ class Compiler {
   void require_room(const char* what, std::size_t wanted, int room) const {
     if (wanted > static_cast<std::size_t>(room))
       throw std::invalid_argument("expression too large for a program: needs more than " +
-                                  std::to_string(room) + " " + what + ": " + to_text(root_));
+                                  std::to_string(room) + " " + what + ": " +
+                                  detail::quoted(to_text(root_)));
   }
 
   void bind(const Table& table) {

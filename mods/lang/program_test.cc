@@ -112,6 +112,7 @@ TEST(Program, RefusesWhatDoesNotFit) {
     return text.find("too large for a program: needs more than " + part) != std::string::npos;
   };
   EXPECT_TRUE(contains(refusal(sum, {}), "96 instructions"));
+  EXPECT_LT(refusal(sum, {}).size(), 200u);  // and not the whole of it
   EXPECT_TRUE(contains(refusal(right, {}), "16 real registers"));
   EXPECT_TRUE(contains(refusal(parse_mod(constants), {}), "32 constants"));
 
