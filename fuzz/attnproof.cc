@@ -124,6 +124,24 @@ int run(int argc, char** argv) {
   replay_command_line->add_option("--planted", replay.planted, "commit this known fault");
   replay_command_line->add_flag("--repeat", replay.repeat, "run it twice and compare the bits");
 
+  replay_command_line->add_option("--relation", replay.relation,
+                                  "check this relation in place of the oracle");
+
+  RelationsArguments relations;
+  CLI::App* relations_command_line = app.add_subcommand(
+      "relations", "check what runs must have to do with each other, at sizes beyond the oracle");
+  relations_command_line->add_option("--impl", relations.implementation,
+                                     "a row of 'attnproof impls' (default: all)");
+  relations_command_line->add_option("--engine", relations.engine, "warp (fast) or thread");
+  relations_command_line->add_option("--shape", relations.shape,
+                                     "lengths, such as 'Sq4096 Skv4096' (default 1024)");
+  relations_command_line
+      ->add_option("--seconds", relations.seconds, "stop after this time (default 60)")
+      ->check(CLI::PositiveNumber);
+  relations_command_line->add_option("--seed", relations.seed,
+                                     "the same seed draws the same cases");
+  relations_command_line->add_option("--planted", relations.planted, "commit this known fault");
+
   FaultsArguments faults;
   CLI::App* faults_command_line =
       app.add_subcommand("faults", "plant known faults and see each one found");
@@ -163,14 +181,15 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const bool unknown = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    complain(unknown ? fmt::format(
-                           "'{}', expected one of fuzz, replay, faults, impls, show, emit, check, "
-                           "gpu-check",
-                           argv[1])
+    complain(unknown ? fmt::format("'{}', expected one of fuzz, replay, relations, faults, impls, "
+                                   "show, emit, check, "
+                                   "gpu-check",
+                                   argv[1])
                      : error.what());
     return bad_usage;
   }
   if (*fuzz_command_line) return fuzz_command(fuzz);
+  if (*relations_command_line) return relations_command(relations);
   if (*replay_command_line) return replay_command(replay);
   if (*faults_command_line) return faults_command(faults);
   if (*show_command_line) return show_command(show);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr double mistrusted_budget = 0.2;
 
-/// `Sq64 Skv65 B2`: lengths that every case has.
+}  // namespace
+
 void fix_shape(const std::string& text, Fixed& fixed) {
   struct Name {
     const char* name;
@@ -43,6 +44,8 @@ void fix_shape(const std::string& text, Fixed& fixed) {
   }
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
 }
+
+namespace {
 
 /// `a,b`: rows of the table; all of them where the text is empty or `all`.
 std::vector<std::string> implementations_of(const std::string& text) {

@@ -31,21 +31,21 @@ const Implementation& accepted_by(const Case& c) {
 
 }  // namespace
 
-Setup::Setup(const Case& c)
+Setup::Setup(const Case& c, const PassInputs* in)
     : c_(c),
       implementation_(accepted_by(c)),
       tables_(c.tables, c.sizes(), c.seed),
       mod_(c.mod, tables_.tables()),
       mask_(c.mask, tables_.tables()),
       captured_(is_backward() ? captured_of_mod(mod_, c.sizes()) : std::vector<CapturedTensor>{}),
-      in_(make_inputs(c, mod_, mask_)),
+      in_(in ? *in : make_inputs(c, mod_, mask_)),
       numerics_(implementation_.numerics(c.dtype)) {
   if (c.blocks) {
     BlockMaskOptions options;
     options.q_block = c.blocks->q, options.kv_block = c.blocks->kv;
     blocks_ = make_block_mask(mask_, c.sizes(), options);
   }
-  if (is_backward()) forward_result_ = stored_forward_result(in_, mod_, mask_, c.dtype);
+  if (is_backward() && !in) forward_result_ = stored_forward_result(in_, mod_, mask_, c.dtype);
 }
 
 Expectation Setup::expected(BoundKind kind) const {
