@@ -16,7 +16,8 @@ namespace {
 
 constexpr double mistrusted_budget = 0.2;
 
-/// `Sq64 Skv65 B2`: lengths that every case has.
+}  // namespace
+
 void fix_shape(const std::string& text, Fixed& fixed) {
   struct Name {
     const char* name;
@@ -44,6 +45,8 @@ void fix_shape(const std::string& text, Fixed& fixed) {
   }
   if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
 }
+
+namespace {
 
 /// What the types that are built into this program fix.
 void fix_types(const FuzzArguments& a, Fixed& fixed) {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fuzz/commands.h"
+#include "fuzz/relations.h"
 
 namespace attn::fuzz {
 
@@ -25,19 +26,33 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file) throw std::invalid_argument(fmt::format("'{}': cannot be written", path));
 }
 
+PlantedFault parse_planted(const std::string& name) {
+  if (name.empty()) return PlantedFault::none;
+  for (const PlantedFaultInfo& fault : planted_faults)
+    if (fault.name == name) return fault.fault;
+  throw std::invalid_argument(
+      fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", name));
+}
+
+static int replay_relation(const Relation& relation, const Case& c, const RunOptions& options) {
+  const std::optional<Case> fitted = relation.fitted(c);
+  if (!fitted)
+    throw std::invalid_argument(
+        fmt::format("relation {}: does not apply to this case: {}", relation.name, relation.says));
+  const RelationVerdict v = run_relation(relation, *fitted, options);
+  if (v.outcome == Outcome::refused) throw std::invalid_argument(v.reason);
+  fmt::print("{}", v.outcome == Outcome::pass ? fmt::format("pass         {}\n", c.implementation)
+                                              : report(relation, *fitted, v));
+  return is_failure(v.outcome) ? 1 : 0;
+}
+
 int replay_command(const ReplayArguments& a) {
   RunOptions options;
   options.engine = parse_engine(a.engine);
   options.repeat = a.repeat;
-  if (!a.planted.empty()) {
-    const auto known = std::find_if(planted_faults.begin(), planted_faults.end(),
-                                    [&](const auto& f) { return f.name == a.planted; });
-    if (known == planted_faults.end())
-      throw std::invalid_argument(fmt::format(
-          "--planted: '{}', expected a fault that 'attnproof faults' lists", a.planted));
-    options.planted = known->fault;
-  }
+  options.planted = parse_planted(a.planted);
   const Case c = parse_case(a.line);
+  if (!a.relation.empty()) return replay_relation(relation_named(a.relation), c, options);
   const Verdict v = run_case(c, options);
   if (v.outcome == Outcome::refused) throw std::invalid_argument(v.reason);
   if (v.outcome == Outcome::pass) {

@@ -37,6 +37,7 @@ bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask, nloh
 
 struct ReplayArguments {
   std::string line, engine = "warp", planted;
+  std::string relation;  ///< checked in place of the oracle
   bool repeat = false;
 };
 int replay_command(const ReplayArguments& arguments);
@@ -48,6 +49,14 @@ struct FaultsArguments {
   std::string json;
 };
 int faults_command(const FaultsArguments& arguments);
+
+struct RelationsArguments {
+  std::string implementation;  ///< a row of the table; empty: all
+  std::string engine = "warp", planted, shape;
+  double seconds = 60;
+  std::uint64_t seed = 1;
+};
+int relations_command(const RelationsArguments& arguments);
 
 int implementations_command(const std::string& json);
 
@@ -83,6 +92,9 @@ struct CheckArguments {
 int check_command(const CheckArguments& arguments);
 
 /// Shared by the commands.
+PlantedFault parse_planted(const std::string& name);  ///< empty: none
+/// `Sq64 Skv65 B2`: lengths that every case has.
+void fix_shape(const std::string& text, Fixed& fixed);
 Engine parse_engine(const std::string& name);
 int jobs_or_cores(int jobs);
 /// @throws std::invalid_argument if the file cannot be written.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "fuzz/inputs.h"
 #include "fuzz/random.h"
 #include "fuzz/setup.h"
 #include "optimized/simt/fault.h"
@@ -66,10 +67,12 @@ class Planted {
   Planted& operator=(const Planted&) = delete;
 };
 
-Run run_kernel(const Setup& setup, const RunOptions& options, int order = 0) {
+Run run_kernel(const Setup& setup, const RunOptions& options, int order = 0,
+               Workspace workspace = {}) {
   const StoredPass stored = setup.stored();
   std::vector<float*> d_captured;
   AttentionCall call = setup.call(stored, d_captured);
+  call.options.workspace = workspace;
   if (options.random_schedule) call.options.launch = schedule(setup.c(), order);
   const Implementation& implementation = setup.implementation();
   if (!implementation.lse) call.lse = {};
@@ -152,6 +155,35 @@ RawOutputs run_raw(const Case& c, const RunOptions& options) {
     raw.outputs.emplace_back(run.names[i], bits_of(run.values[i]));
   raw.target = run.target;
   return raw;
+}
+
+PassInputs inputs_of(const Case& c) {
+  const TableStore tables(c.tables, c.sizes(), c.seed);
+  return make_inputs(c, TreeMod(c.mod, tables.tables()), TreeMask(c.mask, tables.tables()));
+}
+
+Outputs run_on(const Case& c, const PassInputs& in, const RunOptions& options,
+               Workspace workspace) {
+  Outputs outputs;
+  StoredForwardResult forward;
+  if (implementation_named(c.implementation).pass == Pass::backward) {
+    Case before = c;
+    const std::size_t at = c.implementation.find("backward");
+    if (at == std::string::npos)
+      throw std::invalid_argument(fmt::format(
+          "relation: {} is a backward pass whose forward pass is not known", c.implementation));
+    before.implementation.replace(at, 8, "forward");
+    before.d_lse = false;
+    outputs = run_on(before, in, options, workspace);
+    forward.o = outputs.at("O");
+    forward.lse = Tensor<double, 3>({c.b, c.hq, c.sq});
+    forward.lse.values() = outputs.at("LSE").values();
+  }
+  const Run run = run_kernel(Setup(c, in, std::move(forward)), options, 0, workspace);
+  if (!run.trespass.empty())
+    throw simt::CheckerFault(simt::FaultKind::out_of_bounds, "", 0, {}, run.trespass);
+  for (std::size_t i = 0; i < run.names.size(); ++i) outputs[run.names[i]] = run.values[i];
+  return outputs;
 }
 
 }  // namespace attn::fuzz

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fuzz/pass_inputs.h"
 #include "fuzz/verdict.h"
+#include "optimized/attention_options.h"
 #include "optimized/implementations.h"
 #include "optimized/planted_faults.h"
 
@@ -43,5 +46,15 @@ struct RawOutputs {
 /// @throws as `run_case`, std::invalid_argument also for what the contract refuses, and
 ///   simt::CheckerFault.
 RawOutputs run_raw(const Case& c, const RunOptions& options);
+
+/// The inputs of a case, without any pass over its scores.
+PassInputs inputs_of(const Case& c);
+/// Outputs by name: "O", "LSE", "dQ", ... A backward pass starts from what the forward kernel of
+/// its kind gives, and its outputs are those of both.
+using Outputs = std::map<std::string, Tensor<double, 4>>;
+/// Runs the kernel of a case on other inputs than its own.
+/// @throws std::invalid_argument for what the contract refuses, and simt::CheckerFault
+Outputs run_on(const Case& c, const PassInputs& in, const RunOptions& options,
+               Workspace workspace = {});
 
 }  // namespace attn::fuzz

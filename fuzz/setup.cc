@@ -29,20 +29,20 @@ const Implementation& accepted_by(const Case& c) {
 
 }  // namespace
 
-Setup::Setup(const Case& c)
+Setup::Setup(const Case& c, const PassInputs* in)
     : c_(c),
       implementation_(accepted_by(c)),
       tables_(c.tables, c.sizes(), c.seed),
       functors_(functors_of(c, tables_.tables())),
       captured_(is_backward() ? functors_->captured(c.sizes()) : std::vector<CapturedTensor>{}),
-      in_(make_inputs(c, functors_->ask())),
+      in_(in ? *in : make_inputs(c, functors_->ask())),
       numerics_(implementation_.numerics(c.dtype)) {
   if (c.blocks) {
     BlockMaskOptions options;
     options.q_block = c.blocks->q, options.kv_block = c.blocks->kv;
     blocks_ = functors_->blocks(c.sizes(), options);
   }
-  if (is_backward()) forward_result_ = functors_->forward_result(in_, c.dtype);
+  if (is_backward() && !in) forward_result_ = functors_->forward_result(in_, c.dtype);
 }
 
 Expectation Setup::expected(BoundKind kind) const {

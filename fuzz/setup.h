@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "fuzz/case.h"
@@ -19,7 +20,11 @@ class Setup {
  public:
   /// @throws std::invalid_argument for whatever the contract or the implementation refuses: parts
   ///     that do not fit, sizes, tables that cannot be made.
-  explicit Setup(const Case& c);
+  explicit Setup(const Case& c) : Setup(c, nullptr) {}
+  /// On other inputs than the case's own; a backward pass starts from `forward`.
+  Setup(const Case& c, const PassInputs& in, StoredForwardResult forward) : Setup(c, &in) {
+    forward_result_ = std::move(forward);
+  }
 
   /// What the outputs should hold, in the order of `StoredPass::outputs`.
   Expectation expected(BoundKind kind = BoundKind::working) const;
@@ -41,6 +46,7 @@ class Setup {
   const PassInputs& inputs() const { return in_; }
 
  private:
+  Setup(const Case& c, const PassInputs* in);
   bool is_backward() const { return implementation_.pass == Pass::backward; }
 
   Case c_;

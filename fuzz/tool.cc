@@ -50,6 +50,16 @@ void add_show_commands(CLI::App& app, ShowArguments& show) {
   }
 }
 
+void add_relations_options(CLI::App& app, attn::fuzz::RelationsArguments& relations) {
+  app.add_option("--impl", relations.implementation, "a row of 'impls' (default: all)");
+  app.add_option("--engine", relations.engine, "warp (fast) or thread");
+  app.add_option("--shape", relations.shape, "lengths, such as 'Sq4096 Skv4096' (default 1024)");
+  app.add_option("--seconds", relations.seconds, "stop after this time (default 60)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", relations.seed, "the same seed draws the same cases");
+  app.add_option("--planted", relations.planted, "commit this known fault");
+}
+
 void add_gpu_check_options(CLI::App& app, GpuCheckArguments& gpu) {
   app.add_option("--seconds", gpu.seconds, "for everything (default 320)")
       ->check(CLI::PositiveNumber);
@@ -158,7 +168,14 @@ int run(int argc, char** argv) {
   replay_command_line->add_option("--planted", replay.planted, "commit this known fault");
   replay_command_line->add_flag("--repeat", replay.repeat, "run it twice and compare the bits");
 
+  replay_command_line->add_option("--relation", replay.relation,
+                                  "check this relation in place of the oracle");
   add_type_options(*replay_command_line, types);
+
+  RelationsArguments relations;
+  CLI::App* relations_command_line = app.add_subcommand(
+      "relations", "check what runs must have to do with each other, at sizes beyond the oracle");
+  add_relations_options(*relations_command_line, relations);
 
   FaultsArguments faults;
   CLI::App* faults_command_line =
@@ -202,8 +219,8 @@ int run(int argc, char** argv) {
     complain(
         unknown
             ? fmt::format(
-                  "'{}', expected one of fuzz, examine, replay, faults, impls, show, emit, check, "
-                  "gpu-check",
+                  "'{}', expected one of fuzz, examine, replay, relations, faults, impls, show, "
+                  "emit, check, gpu-check",
                   argv[1])
             : error.what());
     return bad_usage;
@@ -212,6 +229,7 @@ int run(int argc, char** argv) {
   if (*fuzz_command_line) return fuzz_command(fuzz);
   if (*examine_command_line) return examine_command(examine);
   if (*replay_command_line) return replay_command(replay);
+  if (*relations_command_line) return relations_command(relations);
   if (*faults_command_line) return faults_command(faults);
   if (*show_command_line) return show_command(show);
   if (*emit_command_line) return emit_command(emit);

@@ -1,0 +1,89 @@
+#include "fuzz/relations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "fuzz/case_sequences.h"
+#include "fuzz/generate.h"
+#include "fuzz/tool.h"
+#include "optimized/simt/fault.h"
+
+namespace attn::fuzz {
+
+std::span<const Relation> relations() {
+  static const std::vector<Relation> all = [] {
+    std::vector<Relation> list;
+    for (const auto part : {bitwise_relations(), bounded_relations()})
+      list.insert(list.end(), part.begin(), part.end());
+    return list;
+  }();
+  return all;
+}
+
+const Relation& relation_named(std::string_view name) {
+  std::string known;
+  for (const Relation& relation : relations()) {
+    if (relation.name == name) return relation;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", relation.name);
+  }
+  throw std::invalid_argument(fmt::format("relation: '{}', expected one of {}", name, known));
+}
+
+RelationVerdict run_relation(const Relation& relation, const Case& fitted,
+                             const RunOptions& options) {
+  try {
+    const PassInputs in = inputs_of(fitted);
+    const std::string broken = relation.broken({fitted, in, options});
+    if (broken.empty()) return {};
+    return {Outcome::discrepancy, broken};
+  } catch (const simt::CheckerFault& fault) {
+    return {Outcome::checker_fault, fault.what()};
+  } catch (const std::invalid_argument& refusal) {
+    return {Outcome::refused, refusal.what()};
+  }
+}
+
+std::string report(const Relation& relation, const Case& fitted, const RelationVerdict& verdict) {
+  return fmt::format(
+      "{:<12} {}   {}\nrelation     {}: {}; may differ: {}\nreplay       {} replay '{}' "
+      "--relation {}\n",
+      name_of(verdict.outcome), fitted.implementation, verdict.reason, relation.name, relation.says,
+      relation.may_differ, tool_name(), to_text(fitted), relation.name);
+}
+
+void forbid(Case& c, std::initializer_list<Op> ops) {
+  for (const Op op : ops) {
+    if (uses(c.mod, op)) c.mod = variable(Op::score);
+    if (uses(c.mask, op)) c.mask = condition_constant(true);
+  }
+  drop_unread_tables(c);
+}
+
+Tensor<double, 4> rotated(const Tensor<double, 4>& x, int axis, std::int64_t by) {
+  Tensor<double, 4> y(x.extents());
+  const auto& e = x.extents();
+  std::array<std::int64_t, 4> i;
+  for (i[0] = 0; i[0] < e[0]; ++i[0])
+    for (i[1] = 0; i[1] < e[1]; ++i[1])
+      for (i[2] = 0; i[2] < e[2]; ++i[2])
+        for (i[3] = 0; i[3] < e[3]; ++i[3]) {
+          auto to = i;
+          to[axis] = (to[axis] + by + e[axis]) % e[axis];
+          y(to[0], to[1], to[2], to[3]) = x(i[0], i[1], i[2], i[3]);
+        }
+  return y;
+}
+
+Tensor<double, 4> with_rows(const Tensor<double, 4>& x, std::int64_t rows) {
+  const auto& e = x.extents();
+  Tensor<double, 4> y({e[0], e[1], rows, e[3]});
+  for (std::int64_t b = 0; b < e[0]; ++b)
+    for (std::int64_t h = 0; h < e[1]; ++h)
+      for (std::int64_t s = 0; s < rows && e[2] > 0; ++s)
+        for (std::int64_t d = 0; d < e[3]; ++d) y(b, h, s, d) = x(b, h, s < e[2] ? s : 0, d);
+  return y;
+}
+
+}  // namespace attn::fuzz

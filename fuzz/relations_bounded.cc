@@ -1,0 +1,370 @@
+// Relations that hold up to rounding. What correct runs may differ by is bounded from the lengths
+// of the vectors alone, O(S D) work, for the identity mod:
+//
+//     |s_ij| <= A_i = |scale| |q_i| max_j |k_j|                                  (Cauchy)
+//     e_i     = (c(D) + u_S + 2 u_in + 4 u) A_i + D 2^-126                      of one score
+//     delta_i = expm1(e_i + (n/16 + 3 + splits) u_exp + 2^-20 (A_i + log n + 1))    of one weight,
+//     rescales and the
+//                                                                                  merge of splits
+//                                                                                  included
+//     E_L     = delta_i + c(n) + 8 u (A_i + log n + 1)                          of LSE
+//     E_O     = (2 delta_i + u_P + c(n)) max_j |v_jd| + n eta max_j |v_jd| + u_out |O|     of O
+//
+// u = 2^-24, c(n) the error of an n-term fp32 sum in any order. Nothing here is probabilistic: a
+// correct kernel cannot exceed it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fuzz/case_sequences.h"
+#include "fuzz/relations.h"
+
+namespace attn::fuzz {
+namespace {
+
+using Values = Tensor<double, 4>;
+constexpr double u = 0x1p-24;
+
+const Implementation& row_of(const Case& c) { return implementation_named(c.implementation); }
+
+/// The errors of one pass, from the lengths of its vectors.
+class Errors {
+ public:
+  Errors(const Case& c, const PassInputs& in)
+      : in_(in), may_(row_of(c).numerics(c.dtype)), group_(c.hkv ? c.hq / c.hkv : 1) {
+    for (int b = 0; b < c.b; ++b) {
+      longest_key_.emplace_back(c.hkv);
+      for (int h = 0; h < c.hkv; ++h)
+        for (int j = 0; j < keys(b); ++j)
+          longest_key_[b][h] = std::max(longest_key_[b][h], length(in.k, b, h, j));
+    }
+  }
+
+  double sum(double n) const { return (n + 4) * 2 * u; }
+  double probability() const { return may_.probability_rounding; }
+  double output() const { return unit_roundoff(may_.storage); }
+  double underflow() const { return underflow_error(may_.storage); }
+  int keys(int b) const { return in_.sequences[b].sizes.skv; }
+
+  /// A_i
+  double largest_score(int b, int h, int i) const {
+    return std::abs(in_.scale) * length(in_.q, b, h, i) * longest_key_[b][h / group_];
+  }
+  /// max_j |v_jd|
+  double largest_value(int b, int h, int d) const {
+    double v = 0;
+    for (int j = 0; j < keys(b); ++j) v = std::max(v, std::abs(in_.v(b, h / group_, j, d)));
+    return v;
+  }
+  /// delta_i, of a row whose scores reach `a`.
+  double weight(int b, double a) const {
+    const double d = static_cast<double>(in_.q.extents()[3]), n = keys(b),
+                 inputs = 2 * may_.input_rounding,
+                 score = (sum(d) + may_.score_rounding + inputs + 4 * u) * a + d * 0x1p-126;
+    return std::expm1(score + (n / 16 + 3 + may_.most_splits) * may_.exp_rounding +
+                      0x1p-20 * (a + std::log(n + 1) + 1));
+  }
+  double lse(int b, double a) const {
+    return weight(b, a) + sum(keys(b)) + 8 * u * (a + std::log(keys(b) + 1.0) + 1);
+  }
+  double o(int b, double a, double largest, double value) const {
+    const double inner =
+        (2 * weight(b, a) + probability() + sum(keys(b)) + keys(b) * underflow()) * largest;
+    return inner + output() * (std::abs(value) + inner) + underflow();
+  }
+
+ private:
+  static double length(const Values& x, int b, int h, int s) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < x.extents()[3]; ++d) sum += x(b, h, s, d) * x(b, h, s, d);
+    return std::sqrt(sum);
+  }
+  const PassInputs& in_;
+  Numerics may_;
+  int group_;
+  std::vector<std::vector<double>> longest_key_;  ///< [B][Hkv]
+};
+
+std::string off(const std::string& what, double got, double expected, double bound) {
+  return fmt::format("{} is {:.9g}, expected {:.9g} within {:.3g}", what, got, expected, bound);
+}
+/// Written so that a NaN is not near anything.
+bool near(double got, double expected, double bound) {
+  return got == expected || std::abs(got - expected) <= bound;
+}
+
+/// What O and LSE of another run should be, and how many times E_L and E_O they may be off.
+struct Expected {
+  const Outputs& outputs;
+  double shift = 0;  ///< of LSE
+  double times = 2;
+};
+std::string difference(const RelationRun& r, const Outputs& got, const Expected& expected) {
+  const Errors errors(r.c, r.in);
+  const Values &o = expected.outputs.at("O"), &lse = expected.outputs.at("LSE");
+  for (int b = 0; b < r.c.b; ++b)
+    for (int h = 0; h < r.c.hq; ++h) {
+      std::vector<double> largest;
+      for (int d = 0; d < r.c.dv; ++d) largest.push_back(errors.largest_value(b, h, d));
+      for (int i = 0; i < static_cast<int>(r.in.sequences[b].sizes.sq); ++i) {
+        const double a = errors.largest_score(b, h, i), wanted = lse(b, h, i, 0) + expected.shift,
+                     e = expected.times * errors.lse(b, a) + 4 * u * std::abs(expected.shift);
+        if (const double x = got.at("LSE")(b, h, i, 0); !near(x, wanted, e))
+          return off(fmt::format("LSE[b{} h{} q{}]", b, h, i), x, wanted, e);
+        for (int d = 0; d < r.c.dv; ++d) {
+          const double y = o(b, h, i, d), bound = expected.times * errors.o(b, a, largest[d], y);
+          if (const double x = got.at("O")(b, h, i, d); !near(x, y, bound))
+            return off(fmt::format("O[b{} h{} q{} d{}]", b, h, i, d), x, y, bound);
+        }
+      }
+    }
+  return {};
+}
+
+// ---- fitted ------------------------------------------------------------------------------------
+
+std::optional<Case> plain(Case c) {
+  if (c.b == 0 || c.hkv == 0 || c.sq == 0) return {};
+  c.mod = variable(Op::score);
+  c.sink = false, c.dropout = 0, c.d_lse = false, c.row_max = false;
+  if (c.fill == Fill::nan_keys) c.fill = Fill::gaussian;
+  forbid(c, {});
+  return c;
+}
+std::optional<Case> forward(Case c) {
+  return row_of(c).pass == Pass::forward ? plain(std::move(c)) : std::nullopt;
+}
+std::optional<Case> without_mask(Case c) {
+  c.mask = condition_constant(true);
+  return forward(std::move(c));
+}
+std::optional<Case> decode(Case c) {
+  return has_cache(row_of(c)) ? forward(std::move(c)) : std::nullopt;
+}
+/// The last rows of a causal pass.
+std::optional<Case> step(Case c) {
+  if (!has_cache(row_of(c)) || c.skv < c.sq || c.skv == 0) return {};
+  c.key_lengths.clear();
+  c.mask = apply_op(Op::less_equal, {variable(Op::kv), variable(Op::q)});
+  c.layout = Layout::bhsd;
+  return forward(std::move(c));
+}
+/// Any mod: its errors are the same above and below.
+std::optional<Case> averaging(Case c) {
+  if (row_of(c).pass != Pass::forward || c.b == 0 || c.hkv == 0) return {};
+  c.sink = false, c.dropout = 0;
+  if (c.fill == Fill::nan_keys) c.fill = Fill::gaussian;
+  return c;
+}
+std::optional<Case> backward(Case c) {
+  if (row_of(c).pass != Pass::backward || c.skv == 0) return {};
+  if (c.layout == Layout::shared_kv) c.layout = Layout::bhsd;
+  return plain(std::move(c));
+}
+
+// ---- forward -----------------------------------------------------------------------------------
+
+std::string broken_by_key_order(const RelationRun& r) {
+  PassInputs in = r.in;
+  for (auto [to, from] : {std::pair{&in.k, &r.in.k}, std::pair{&in.v, &r.in.v}})
+    for (const Sequence& s : in.sequences)
+      for (std::int64_t h = 0; h < r.c.hkv; ++h)
+        for (int j = 0; j < s.sizes.skv; ++j)
+          for (std::int64_t d = 0; d < from->extents()[3]; ++d)
+            (*to)(s.b, h, j, d) = (*from)(s.b, h, s.sizes.skv - 1 - j, d);
+  return difference(r, r.run(r.c, in), {r.run(r.c, r.in)});
+}
+
+std::string broken_by_shift(const RelationRun& r) {
+  constexpr double shift = 4;
+  Case c = r.c;
+  c.mod = apply_op(Op::add, {c.mod, real_constant(shift)});
+  return difference(r, r.run(c, r.in), {r.run(r.c, r.in), shift, 3});
+}
+
+std::string broken_by_splits(const RelationRun& r) {
+  Case one = r.c, three = r.c;
+  one.splits = 1, three.splits = 3;
+  return difference(r, r.run(three, r.in), {r.run(one, r.in)});
+}
+
+/// The odd keys and the even ones apart, merged by LSE in fp64.
+std::string broken_by_halves(const RelationRun& r) {
+  const auto half = [&](int rest) {
+    Case c = r.c;
+    c.mask = apply_op(
+        Op::logical_and,
+        {c.mask,
+         apply_op(Op::equal, {apply_op(Op::remainder, {variable(Op::kv), index_constant(2)}),
+                              index_constant(rest)})});
+    return r.run(c, r.in);
+  };
+  Outputs merged = half(0);
+  const Outputs odd = half(1);
+  Values &o = merged.at("O"), &lse = merged.at("LSE");
+  const auto& e = o.extents();
+  for (std::int64_t b = 0; b < e[0]; ++b)
+    for (std::int64_t h = 0; h < e[1]; ++h)
+      for (std::int64_t i = 0; i < e[2]; ++i) {
+        const double one = lse(b, h, i, 0), two = odd.at("LSE")(b, h, i, 0), m = std::max(one, two);
+        if (std::isinf(m)) continue;  // no key in either
+        const double x = std::exp(one - m), y = std::exp(two - m);
+        lse(b, h, i, 0) = m + std::log(x + y);
+        for (std::int64_t d = 0; d < e[3]; ++d)
+          o(b, h, i, d) = (x * o(b, h, i, d) + y * odd.at("O")(b, h, i, d)) / (x + y);
+      }
+  // each half by E_O and E_L, which moves the weights, and the whole by E_O
+  return difference(r, r.run(r.c, r.in), {merged, 0, 4});
+}
+
+std::string broken_by_step(const RelationRun& r) {
+  Case c = r.c;
+  c.implementation = "flash_forward", c.sq = c.skv, c.page_size = 0, c.splits = 0;
+  PassInputs in = inputs_of(c);
+  in.k = r.in.k, in.v = r.in.v;
+  for (int b = 0; b < c.b; ++b)
+    for (int h = 0; h < c.hq; ++h)
+      for (int i = 0; i < r.c.sq; ++i)
+        for (int d = 0; d < c.d; ++d) in.q(b, h, c.skv - r.c.sq + i, d) = r.in.q(b, h, i, d);
+  const Outputs whole = r.run(c, in);
+  Outputs last;
+  for (const auto& [name, x] : whole) {
+    Values rows({c.b, c.hq, r.c.sq, x.extents()[3]});
+    for (int b = 0; b < c.b; ++b)
+      for (int h = 0; h < c.hq; ++h)
+        for (int i = 0; i < r.c.sq; ++i)
+          for (std::int64_t d = 0; d < x.extents()[3]; ++d)
+            rows(b, h, i, d) = x(b, h, c.skv - r.c.sq + i, d);
+    last[name] = std::move(rows);
+  }
+  return difference(r, r.run(r.c, r.in), {last});
+}
+
+/// Numerator and denominator are sums of the same weights, but for P rounded above.
+std::string broken_by_ones(const RelationRun& r) {
+  PassInputs in = r.in;
+  std::fill(in.v.values().begin(), in.v.values().end(), 1.0);
+  const Outputs got = r.run(r.c, in);
+  const Errors errors(r.c, in);
+  for (int b = 0; b < r.c.b; ++b)
+    for (int h = 0; h < r.c.hq; ++h)
+      for (int i = 0; i < r.in.sequences[b].sizes.sq; ++i) {
+        const double lse = got.at("LSE")(b, h, i, 0), n = errors.keys(b);
+        if (std::isnan(lse) || lse == std::numeric_limits<double>::infinity()) continue;
+        const double wanted = std::isinf(lse) ? 0 : 1;
+        const double inner = errors.probability() + 2 * errors.sum(n) + n * errors.underflow() +
+                             0x1p-20 * (std::abs(lse) + std::log(n + 1) + 1);
+        const double bound = wanted * (inner + errors.output() * (1 + inner));
+        for (int d = 0; d < r.c.dv; ++d)
+          if (const double x = got.at("O")(b, h, i, d); !near(x, wanted, bound))
+            return off(fmt::format("O[b{} h{} q{} d{}] of V = 1", b, h, i, d), x, wanted, bound);
+      }
+  return {};
+}
+
+// ---- backward ----------------------------------------------------------------------------------
+
+/// dO and V above 0, so that no sum below cancels and its relative error is that of its terms.
+PassInputs above_zero(const RelationRun& r) {
+  PassInputs in = r.in;
+  for (Values* x : {&in.v, &in.d_o})
+    for (double& value : x->values()) value = value == 0 ? 1 : std::abs(value);
+  return in;
+}
+bool attends(const Outputs& out, int b, int h, int i) {
+  return !std::isinf(out.at("LSE")(b, h, i, 0));
+}
+
+/// Calls f(b, kv head) and sums over the rows of its group: f(b, h, i, tau), where P of the
+/// backward pass, exp(s - LSE) with s and LSE of their own errors, sums to 1 within tau, rounded.
+template <class F>
+void for_rows_of_group(const RelationRun& r, const Errors& errors, int b, int kv_head, F f) {
+  const int group = r.c.hq / r.c.hkv;
+  for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
+    for (int i = 0; i < r.in.sequences[b].sizes.sq; ++i) {
+      const double a = errors.largest_score(b, h, i),
+                   weight = std::expm1(std::log1p(errors.weight(b, a)) + errors.lse(b, a));
+      f(h, i, (1 + errors.probability()) * (1 + weight) - 1 + errors.keys(b) * errors.underflow());
+    }
+}
+
+std::string broken_dv_sum(const RelationRun& r) {
+  const PassInputs in = above_zero(r);
+  const Outputs got = r.run(r.c, in);
+  const Errors errors(r.c, in);
+  for (int b = 0; b < r.c.b; ++b)
+    for (int h = 0; h < r.c.hkv; ++h)
+      for (int d = 0; d < r.c.dv; ++d) {
+        double dv = 0, d_o = 0, bound = 0, largest = 0;
+        for (int j = 0; j < errors.keys(b); ++j) dv += got.at("dV")(b, h, j, d);
+        for_rows_of_group(r, errors, b, h, [&](int query_head, int i, double tau) {
+          const double x = attends(got, b, query_head, i) ? in.d_o(b, query_head, i, d) : 0;
+          d_o += x, bound += tau * x, largest += x;
+        });
+        const double rows = static_cast<double>(r.c.hq / r.c.hkv) * r.c.sq;
+        bound += (errors.sum(rows) + errors.output()) * (largest + bound) +
+                 errors.keys(b) * errors.underflow();
+        if (!near(dv, d_o, bound))
+          return off(fmt::format("the sum of dV[b{} h{} d{}] over the keys", b, h, d), dv, d_o,
+                     bound);
+      }
+  return {};
+}
+
+std::string broken_dv_v(const RelationRun& r) {
+  const PassInputs in = above_zero(r);
+  const Outputs got = r.run(r.c, in);
+  const Errors errors(r.c, in);
+  for (int b = 0; b < r.c.b; ++b)
+    for (int h = 0; h < r.c.hkv; ++h) {
+      double dv_v = 0, d_o_o = 0, bound = 0, values = 0;
+      for (int j = 0; j < errors.keys(b); ++j)
+        for (int d = 0; d < r.c.dv; ++d) {
+          dv_v += got.at("dV")(b, h, j, d) * in.v(b, h, j, d);
+          values += in.v(b, h, j, d);
+        }
+      double d_o_sum = 0;
+      for_rows_of_group(r, errors, b, h, [&](int query_head, int i, double tau) {
+        for (int d = 0; d < r.c.dv; ++d) {
+          const double x = in.d_o(b, query_head, i, d) * got.at("O")(b, query_head, i, d);
+          d_o_o += x, bound += 2 * tau * x;  // of dV, and of O, whose weights err less
+          d_o_sum += in.d_o(b, query_head, i, d);
+        }
+      });
+      const double rows = static_cast<double>(r.c.hq / r.c.hkv) * r.c.sq;
+      bound +=
+          (errors.sum(rows) + errors.sum(errors.keys(b)) + 2 * errors.output()) * (d_o_o + bound);
+      bound += errors.underflow() * (values + d_o_sum * (1 + errors.keys(b)));
+      bound *= 1 + 4 * bound / std::max(d_o_o, 0x1p-1000);  // what is of second order
+      if (!near(dv_v, d_o_o, bound))
+        return off(fmt::format("<dV, V> of b{} h{}", b, h), dv_v, d_o_o, bound);
+    }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Relation> bounded_relations() {
+  static constexpr Relation all[] = {
+      {"key_order", "keys in another order give the same, without mod and mask", "2 E_O, 2 E_L",
+       without_mask, broken_by_key_order},
+      {"shifted_scores", "4 added to every score adds 4 to LSE and nothing to O", "3 E_O, 3 E_L",
+       forward, broken_by_shift},
+      {"merged_halves", "odd and even keys apart, merged by LSE, give the whole", "4 E_O, 4 E_L",
+       forward, broken_by_halves},
+      {"other_splits", "one part and three parts of the keys give the same", "2 E_O, 2 E_L", decode,
+       broken_by_splits},
+      {"decode_step", "a step of decoding is the last rows of a causal forward pass",
+       "2 E_O, 2 E_L", step, broken_by_step},
+      {"ones", "V = 1 gives O = 1, whatever the weights", "u_P + u_out and the sums", averaging,
+       broken_by_ones},
+      {"dv_sum", "dV summed over the keys is dO summed over the rows",
+       "P of each row sums to 1 within u_P, delta and E_L", backward, broken_dv_sum},
+      {"dv_v", "<dV, V> = <dO, O> of each key/value head", "the same, and E_O", backward,
+       broken_dv_v},
+  };
+  return all;
+}
+
+}  // namespace attn::fuzz
