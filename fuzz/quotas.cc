@@ -96,10 +96,11 @@ bool is_of(const Implementation& row, Rows rows) {
 
 unsigned fixed_by(const Fixed& f) {
   unsigned all = nothing;
-  if (f.b || f.hq || f.hkv || f.sq || f.skv || f.d || f.dv) all |= shape;
+  const bool types = !f.mod_type.empty() || !f.mask_type.empty();  // whose kernels have small heads
+  if (f.b || f.hq || f.hkv || f.sq || f.skv || f.d || f.dv || types) all |= shape;
   if (f.dtype) all |= dtype;
-  if (f.mod) all |= mod;
-  if (f.mask) all |= mask;
+  if (f.mod || !f.mod_type.empty()) all |= mod;
+  if (f.mask || !f.mask_type.empty()) all |= mask;
   if (!f.implementations.empty()) all |= implementation;
   return all;
 }
@@ -133,8 +134,9 @@ std::vector<std::string> unmet(const Coverage& coverage, const Fixed& fixed) {
       const Quota* quota = quota_of(dimension, region);
       if (!quota || (quota->depends & given)) continue;
       std::uint64_t able = 0;
-      for (const auto& [name, cases] : coverage.at("implementation"))
-        if (is_of(implementation_named(name), quota->rows)) able += cases;
+      for (const Implementation& row : shipped_implementations())  // others take what they take
+        if (is_of(row, quota->rows))
+          able += coverage.at("implementation").at(std::string(row.name));
       const double least = quota->least > 0 ? quota->least : quota->rate / 4;
       const double n = static_cast<double>(able);
       const std::uint64_t count = coverage.at(dimension).at(region);
