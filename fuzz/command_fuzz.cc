@@ -8,6 +8,7 @@
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
 #include "fuzz/functors.h"
+#include "fuzz/relations.h"
 #include "fuzz/row_limits.h"
 #include "mods/lang/parse.h"
 
@@ -211,6 +212,14 @@ int fuzz_command(const FuzzArguments& a) {
   if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty()) {
     fmt::print("too few cases of {}\n", fmt::join(missed, "; "));
     return 1;
+  }
+  if (shipped) {  // one relation to twenty cases
+    const RelationsResult related = run_relations(options.fixed, a.seed, r.cases / 20, options.run);
+    if (!related.failure.empty()) {
+      fmt::print("{}", related.failure);
+      return 1;
+    }
+    fmt::print("{} relations between runs hold\n", related.held);
   }
   fmt::print("no discrepancy\n");
   if (!right) fmt::print("what is wrong with the mod or the mask itself is told above\n");

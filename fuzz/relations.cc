@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "fuzz/campaign.h"
 #include "fuzz/case_sequences.h"
-#include "fuzz/generate.h"
+#include "fuzz/random.h"
 #include "fuzz/tool.h"
 #include "optimized/simt/fault.h"
 
@@ -43,6 +44,24 @@ RelationVerdict run_relation(const Relation& relation, const Case& fitted,
   } catch (const std::invalid_argument& refusal) {
     return {Outcome::refused, refusal.what()};
   }
+}
+
+RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint64_t cases,
+                              const RunOptions& options) {
+  RelationsResult result;
+  for (std::uint64_t n = 0; n < cases; ++n) {
+    const Relation& relation = relations()[n % relations().size()];
+    const std::optional<Case> c =
+        relation.fitted(drawn_case(fixed, hash_of(seed, 0x2e1), n).value());
+    if (!c) continue;
+    const RelationVerdict v = run_relation(relation, *c, options);
+    if (is_failure(v.outcome)) {
+      result.failure = report(relation, *c, v);
+      break;
+    }
+    result.held += v.outcome == Outcome::pass;
+  }
+  return result;
 }
 
 std::string report(const Relation& relation, const Case& fitted, const RelationVerdict& verdict) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/generate.h"
 #include "fuzz/run.h"
 
 /// Relations between runs of a kernel, which need no reference: what two runs, or two outputs of
@@ -50,6 +51,15 @@ RelationVerdict run_relation(const Relation& relation, const Case& fitted,
                              const RunOptions& options = {});
 /// What is wrong, and the line that runs it again.
 std::string report(const Relation& relation, const Case& fitted, const RelationVerdict& verdict);
+
+/// What came of one random case after another, each with the next relation.
+struct RelationsResult {
+  std::uint64_t held = 0;
+  std::string failure;  ///< the report of the first relation that is broken; it is the last
+};
+/// `cases`: to draw; those that a relation cannot be fitted to, or are refused, do not count.
+RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint64_t cases,
+                              const RunOptions& options = {});
 
 /// The two kinds, each in a file of its own.
 std::span<const Relation> bitwise_relations();
