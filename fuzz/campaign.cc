@@ -24,21 +24,28 @@ struct Ran {
   Verdict verdict;
 };
 
+/// The number in the campaign of case `i` of a shard.
+std::uint64_t number_of(const Shard& shard, std::uint64_t i) {
+  return shard.index + i * shard.count;
+}
+
 /// RapidCheck keeps what a generator draws from in globals: one thread draws at a time.
 std::mutex drawing;
 
-/// Runs cases first .. first + count - 1 on several threads.
+/// Runs the shard's cases first .. first + count - 1 on several threads. Fewer of them when time
+/// is up: those from some case on are missing.
 std::vector<std::optional<Ran>> run_batch(const CampaignOptions& o, std::uint64_t first,
-                                          std::uint64_t count) {
+                                          std::uint64_t count, Clock::time_point start) {
+  const auto time_is_up = [&] { return o.seconds > 0 && seconds_since(start) > o.seconds; };
   std::vector<std::optional<Ran>> ran(count);
   std::atomic<std::uint64_t> next{0};
   std::exception_ptr error;
   std::mutex lock;
   const auto work = [&] {
     try {
-      for (std::uint64_t i; (i = next++) < count;) {
+      for (std::uint64_t i; (next == 0 || !time_is_up()) && (i = next++) < count;) {
         std::unique_lock turn(drawing);
-        rc::Shrinkable<Case> drawn = drawn_case(o.fixed, o.seed, first + i);
+        rc::Shrinkable<Case> drawn = drawn_case(o.fixed, o.seed, number_of(o.shard, first + i));
         Case value = drawn.value();
         turn.unlock();
         Verdict verdict = run_case(value, o.run);
@@ -58,6 +65,10 @@ std::vector<std::optional<Ran>> run_batch(const CampaignOptions& o, std::uint64_
 }
 
 }  // namespace
+
+std::uint64_t cases_of(const Shard& shard, std::uint64_t cases) {
+  return cases <= shard.index ? 0 : (cases - shard.index - 1) / shard.count + 1;
+}
 
 rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uint64_t index) {
   constexpr int size = 100;  // RapidCheck's largest usual size; our generators do not look at it
@@ -107,12 +118,12 @@ CampaignResult run_campaign(const CampaignOptions& o,
   const Clock::time_point start = Clock::now();
   CampaignResult result;
   double reported = 0;
-  while ((o.cases == 0 || result.cases < o.cases) &&
-         (o.seconds == 0 || result.seconds < o.seconds)) {
+  const std::uint64_t own = cases_of(o.shard, o.cases);
+  while ((o.cases == 0 || result.cases < own) && (o.seconds == 0 || result.seconds < o.seconds)) {
     const std::uint64_t first = result.cases;
-    const std::uint64_t size = o.cases == 0 ? batch : std::min(batch, o.cases - first);
-    const std::vector<std::optional<Ran>> ran = run_batch(o, first, size);
-    for (std::uint64_t i = 0; i < size; ++i) {
+    const std::uint64_t size = o.cases == 0 ? batch : std::min(batch, own - first);
+    const std::vector<std::optional<Ran>> ran = run_batch(o, first, size, start);
+    for (std::uint64_t i = 0; i < size && ran[i]; ++i) {
       const Verdict& v = ran[i]->verdict;
       const Case& c = ran[i]->value;
       ++result.cases;
@@ -120,7 +131,7 @@ CampaignResult run_campaign(const CampaignOptions& o,
       count(result.coverage, c, v);
       if (v.outcome == Outcome::refused) note_refusal(result, c, v.reason);
       if (is_failure(v.outcome)) {
-        Failure failure{first + i, c, {}, v};
+        Failure failure{number_of(o.shard, first + i), c, {}, v};
         failure.shrunk = shrink(ran[i]->drawn, o.run, failure.verdict, o.shrink_seconds);
         result.failure = std::move(failure);
         result.seconds = seconds_since(start);

@@ -13,10 +13,17 @@
 
 namespace attn::fuzz {
 
+/// A part of a campaign that is split over several machines: its cases number `index`,
+/// `index + count`, and so on. The parts together are the whole campaign.
+struct Shard {
+  std::uint64_t index = 0, count = 1;
+};
+
 struct CampaignOptions {
-  std::uint64_t cases = 0;  ///< 0: no limit
+  std::uint64_t cases = 0;  ///< of all shards together; 0: no limit
   double seconds = 0;       ///< 0: no limit
   std::uint64_t seed = 1;
+  Shard shard;
   int jobs = 2;  ///< threads that run cases; the result does not depend on it
   double shrink_seconds = 60;
   Fixed fixed;
@@ -34,7 +41,7 @@ struct CampaignResult {
   std::map<Outcome, std::uint64_t> outcomes;
   double seconds = 0;
   Coverage coverage = empty_coverage();  ///< what was drawn
-  std::optional<Failure> failure;  ///< the first one; the campaign ends there
+  std::optional<Failure> failure;        ///< the first one; the campaign ends there
   /// The first case that was refused, of plain tensors (not packed, no cache) if there is one:
   /// where the user fixed the mod or the tables, that is bad usage.
   std::string refused, refused_case;
@@ -42,6 +49,9 @@ struct CampaignResult {
 
   double cases_per_second() const { return seconds > 0 ? static_cast<double>(cases) / seconds : 0; }
 };
+
+/// How many of a campaign's cases a shard has.
+std::uint64_t cases_of(const Shard& shard, std::uint64_t cases);
 
 /// Case number `index` of the campaign with this seed: the same whatever ran before it.
 rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uint64_t index);

@@ -2,14 +2,18 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
 #include "fuzz/functors.h"
+#include "fuzz/fuzz_record.h"
 #include "fuzz/relations.h"
 #include "fuzz/row_limits.h"
+#include "fuzz/user_corpus.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
@@ -80,33 +84,74 @@ Fixed fixed_by(const FuzzArguments& a) {
   return fixed;
 }
 
-/// Runs the cases that ship; 0 if every one passes.
-int replay_corpus(const RunOptions& options) {
-  int cases = 0;
-  for (const CorpusEntry& entry : corpus()) {
-    if (entry.line.empty()) continue;
-    ++cases;
-    const Case c = parse_case(entry.line);
-    const Verdict v = run_case(c, options);
-    if (v.outcome == Outcome::pass || v.outcome == Outcome::mistrusted) continue;
-    fmt::print("corpus {} ({})\n{}", entry.id, entry.source, report(c, v));
-    return 1;
-  }
-  fmt::print(stderr, "corpus: {} cases of public bug reports pass\n", cases);
-  return 0;
+/// Runs a case; empty if nothing is wrong, else the report.
+Checked checked(const std::string& name, const Case& c, const RunOptions& options) {
+  const Verdict v = run_case(c, options);
+  if (v.outcome == Outcome::pass || v.outcome == Outcome::mistrusted) return {name, ""};
+  return {name, report(c, v)};
 }
 
-void print_progress(const CampaignResult& r, const FuzzArguments& a) {
-  static double last = -10;
-  const bool terminal = isatty(2);
-  if (!terminal && r.seconds - last < 5) return;
-  last = r.seconds;
-  const double left = a.cases > 0 ? static_cast<double>(a.cases - r.cases) / r.cases_per_second()
-                                  : a.seconds - r.seconds;
-  fmt::print(stderr, "{}{} cases, {:.0f} a second, {:.0f} s left{}", terminal ? "\r" : "", r.cases,
-             r.cases_per_second(), std::max(0.0, left), terminal ? "   " : "\n");
-  std::fflush(stderr);
+/// The user's own cases, and then those that ship if `shipped`.
+std::vector<Checked> replay_corpora(const FuzzArguments& a, bool shipped,
+                                    const RunOptions& options) {
+  std::vector<Checked> all;
+  if (!a.corpus.empty())
+    for (const UserCase& own : read_user_corpus(a.corpus))
+      all.push_back(checked(own.file, own.value, options));
+  if (!all.empty()) fmt::print(stderr, "corpus: {} cases of {} replayed\n", all.size(), a.corpus);
+  if (!shipped) return all;
+  int ran = 0, failed = 0;
+  for (const CorpusEntry& entry : corpus()) {
+    if (entry.line.empty()) continue;
+    all.push_back(
+        checked(fmt::format("{} ({})", entry.id, entry.source), parse_case(entry.line), options));
+    ++ran, failed += !all.back().failure.empty();
+  }
+  fmt::print(stderr, "corpus: {} of {} cases of public bug reports pass\n", ran - failed, ran);
+  return all;
 }
+
+/// `i/n`: part i of n.
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  if (text.empty()) return shard;
+  const std::size_t slash = text.find('/');
+  const auto number = [&](const std::string& digits) -> std::uint64_t {
+    const bool good = !digits.empty() && digits.size() < 10 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+    return good ? std::stoull(digits) : 0;
+  };
+  const std::uint64_t i = number(text.substr(0, slash)),
+                      n = slash == std::string::npos ? 0 : number(text.substr(slash + 1));
+  if (i < 1 || i > n)
+    throw std::invalid_argument(
+        fmt::format("--shard: '{}', expected i/n, the i-th of n parts, such as 1/4", text));
+  return {i - 1, n};
+}
+
+/// Prints how far a campaign is: all the time to a terminal, every five seconds elsewhere.
+class Progress {
+ public:
+  explicit Progress(const CampaignOptions& o) : limits_(o) {}
+
+  void operator()(const CampaignResult& r) {
+    const bool terminal = isatty(2);
+    if (!terminal && r.seconds - last_ < 5) return;
+    last_ = r.seconds;
+    double left = std::numeric_limits<double>::infinity();
+    if (limits_.cases > 0)
+      left = static_cast<double>(cases_of(limits_.shard, limits_.cases) - r.cases) /
+             r.cases_per_second();
+    if (limits_.seconds > 0) left = std::min(left, limits_.seconds - r.seconds);
+    fmt::print(stderr, "{}{} cases, {:.0f} a second, {:.0f} s left{}", terminal ? "\r" : "",
+               r.cases, r.cases_per_second(), std::max(0.0, left), terminal ? "   " : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  const CampaignOptions& limits_;
+  double last_ = -10;
+};
 
 std::uint64_t count_of(const CampaignResult& r, Outcome o) {
   const auto found = r.outcomes.find(o);
@@ -124,34 +169,6 @@ void print_summary(const CampaignResult& r) {
   }
 }
 
-nlohmann::json to_json(const CampaignResult& r, const FuzzArguments& a,
-                       const nlohmann::json& examined) {
-  nlohmann::json j;
-  if (!examined.is_null()) j["examination"] = examined;
-  std::uint64_t failed = 0;
-  for (const auto& [outcome, n] : r.outcomes) failed += is_failure(outcome) ? n : 0;
-  j["cases"] = r.cases;
-  j["failed"] = failed;
-  j["mistrusted"] = count_of(r, Outcome::mistrusted);
-  j["refused"] = count_of(r, Outcome::refused);
-  j["cases_per_second"] = r.cases_per_second();
-  j["seconds"] = r.seconds;
-  j["seed"] = a.seed;
-  j["implementations"] = nlohmann::json::array();
-  if (const auto found = r.coverage.find("implementation"); found != r.coverage.end())
-    for (const auto& [name, cases] : found->second)
-      if (cases > 0)
-        j["implementations"].push_back(
-            {{"name", name}, {"engine", a.engine}, {"device", "cpu"}, {"cases", cases}});
-  j["coverage"] = r.coverage;
-  if (r.failure)
-    j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
-                    {"replay", to_text(r.failure->shrunk)},
-                    {"original", to_text(r.failure->original)},
-                    {"report", report(r.failure->shrunk, r.failure->verdict)}};
-  return j;
-}
-
 /// Examines the mod and the mask that the user gave; false if one is wrong.
 bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
   Case c;
@@ -167,63 +184,84 @@ bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
                  examined);
 }
 
-}  // namespace
+/// What a campaign must be as a whole: its bounds have power, it drew every region, and runs have
+/// to do with each other what they must.
+std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const CampaignResult& r,
+                                        bool shipped) {
+  Checked power{"power", ""}, coverage{"coverage", ""}, relations{"relations", ""};
+  const double mistrusted = static_cast<double>(count_of(r, Outcome::mistrusted));
+  if (mistrusted > mistrusted_budget * static_cast<double>(r.cases))
+    power.failure = fmt::format(
+        "too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
+        100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
+  if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty())
+    coverage.failure = fmt::format("too few cases of {}\n", fmt::join(missed, "; "));
+  if (!shipped) return {power, coverage};
+  const RelationsResult related =  // one to twenty cases
+      run_relations(options.fixed, options.seed, r.cases / 20, options.run);
+  fmt::print("{} relations between runs hold\n", related.held);
+  relations.failure = related.failure;
+  return {power, coverage, relations};
+}
 
-int fuzz_command(const FuzzArguments& a) {
+/// Writes what was asked for, prints what is wrong, and gives the exit status.
+int finish(const FuzzRecord& record, const FuzzArguments& a) {
+  if (!a.json.empty()) write_file(a.json, to_json(record).dump(2) + "\n");
+  if (!a.junit.empty()) write_file(a.junit, to_junit(record));
+  for (const Checked& c : record.corpus)
+    if (!c.failure.empty()) fmt::print("corpus {}\n{}", c.name, c.failure);
+  for (const Checked& c : record.whole) fmt::print("{}", c.failure);
+  if (const std::optional<Failure>& f = record.campaign.failure) {
+    fmt::print("{}", report(f->shrunk, f->verdict));
+    fmt::print("shrunk from  '{}'\n", to_text(f->original));
+    if (!a.corpus.empty()) fmt::print("added        {}\n", add_to_user_corpus(a.corpus, *f));
+  }
+  if (record.is_clean()) fmt::print("no discrepancy\n");
+  return record.is_clean() ? 0 : 1;
+}
+
+CampaignOptions options_of(const FuzzArguments& a) {
   CampaignOptions options;
   options.cases = a.cases;
   options.seconds = a.cases == 0 && a.seconds == 0 ? 60 : a.seconds;
   options.seed = a.seed;
+  options.shard = parse_shard(a.shard);
   options.jobs = jobs_or_cores(a.jobs);
   options.fixed = fixed_by(a);
   options.run.engine = parse_engine(a.engine);
   options.run.repeat = a.repeat;
-  if (!a.json.empty()) write_file(a.json, "");  // a bad path is bad usage, before any work
+  return options;
+}
+
+}  // namespace
+
+int fuzz_command(const FuzzArguments& a) {
+  const CampaignOptions options = options_of(a);
+  for (const std::string& file : {a.json, a.junit})  // a bad path is bad usage, before any work
+    if (!file.empty()) append_to_file(file, "");
+  FuzzRecord record{.engine = a.engine, .seed = a.seed, .shard = options.shard};
 
   // the corpus is of expressions and of shipped rows
   const bool shipped = !built_in_types() && has_shipped_row(options.fixed.implementations);
-  if (const int status = shipped ? replay_corpus(options.run) : 0) return status;
-  FuzzArguments limits = a;
-  limits.seconds = options.seconds;
-  const CampaignResult r =
-      run_campaign(options, [&](const CampaignResult& so_far) { print_progress(so_far, limits); });
+  record.corpus = replay_corpora(a, shipped, options.run);
+  if (!record.is_clean()) return finish(record, a);
+  Progress progress(options);
+  record.campaign = run_campaign(options, std::ref(progress));
+  const CampaignResult& r = record.campaign;
   if (isatty(2)) fmt::print(stderr, "\n");
   const bool user_given =
       options.fixed.mod || options.fixed.mask || built_in_types() || !a.shape.empty();
   const bool all_refused = count_of(r, Outcome::refused) == r.cases;
   if (!r.refused.empty() && ((user_given && r.refused_is_plain) || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
-  nlohmann::json examined;
-  const bool right = examine_fixed(options.fixed, examined);
+  const bool right = examine_fixed(options.fixed, record.examination);
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);
-  if (!a.json.empty()) write_file(a.json, to_json(r, a, examined).dump(2) + "\n");
-  if (r.failure) {
-    fmt::print("{}", report(r.failure->shrunk, r.failure->verdict));
-    fmt::print("shrunk from  '{}'\n", to_text(r.failure->original));
-    return 1;
-  }
-  const double mistrusted = static_cast<double>(count_of(r, Outcome::mistrusted));
-  if (mistrusted > mistrusted_budget * static_cast<double>(r.cases)) {
-    fmt::print("too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
-               100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
-    return 1;
-  }
-  if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty()) {
-    fmt::print("too few cases of {}\n", fmt::join(missed, "; "));
-    return 1;
-  }
-  if (shipped) {  // one relation to twenty cases
-    const RelationsResult related = run_relations(options.fixed, a.seed, r.cases / 20, options.run);
-    if (!related.failure.empty()) {
-      fmt::print("{}", related.failure);
-      return 1;
-    }
-    fmt::print("{} relations between runs hold\n", related.held);
-  }
-  fmt::print("no discrepancy\n");
-  if (!right) fmt::print("what is wrong with the mod or the mask itself is told above\n");
-  return right ? 0 : 1;
+  if (!r.failure) record.whole = checked_as_a_whole(options, r, shipped);
+  if (!right)
+    record.whole.push_back(
+        {"examination", "what is wrong with the mod or the mask itself is told above\n"});
+  return finish(record, a);
 }
 
 }  // namespace attn::fuzz

@@ -21,6 +21,7 @@ struct FuzzArguments {
   int jobs = 0;                ///< 0: one a processor core
   std::string implementation;  ///< rows of the table, separated by commas; "all" or empty: all
   std::string engine = "warp", dtype, mod, mask, shape, json;
+  std::string junit, corpus, shard;
   std::vector<std::string> tables;
   bool repeat = false;  ///< run every case twice and compare the bits
 };
@@ -99,5 +100,6 @@ Engine parse_engine(const std::string& name);
 int jobs_or_cores(int jobs);
 /// @throws std::invalid_argument if the file cannot be written.
 void write_file(const std::string& path, const std::string& text);
+void append_to_file(const std::string& path, const std::string& text);
 
 }  // namespace attn::fuzz

@@ -147,6 +147,11 @@ int run(int argc, char** argv) {
   fuzz_command_line->add_flag("--repeat", fuzz.repeat,
                               "run every case twice, in two orders (default: one in 16)");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
+  fuzz_command_line->add_option("--junit", fuzz.junit, "write it as JUnit XML to this file");
+  fuzz_command_line->add_option("--shard", fuzz.shard, "i/n: run the i-th of n parts alone");
+  fuzz_command_line->add_option("--corpus", fuzz.corpus,
+                                "a folder of cases of your own: replayed first, and what fails is "
+                                "added to it");
 
   TypeArguments types;
   add_type_options(*fuzz_command_line, types);
