@@ -307,7 +307,7 @@ bool is_material(const std::vector<double>& faulty, const std::vector<double>& r
 
 TEST(BackwardOracleBounds, FaultyKernelsLeaveThem) {
   int seen[backward_fault_count] = {}, material[backward_fault_count] = {};
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 500; ++i) {
     const Case c = small_case(53, i);
     const OracleInputs made(c);
     const BackwardBounds bounds = bounds_of(made);

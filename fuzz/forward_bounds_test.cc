@@ -197,7 +197,7 @@ Simulation allowed_variant(const Case& c, const Numerics& may, int n) {
 TEST(OracleBounds, NoCorrectKernelLeavesThem) {
   Worst o[2], lse[2];
   constexpr BoundKind kinds[] = {BoundKind::working, BoundKind::rigorous};
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 280; ++i) {
     const Case c = small_case(33, i);
     OracleInputs made(c);
     loosen(made, i);
@@ -240,7 +240,7 @@ bool is_material(const SimulatedOutputs& faulty, const SimulatedOutputs& right, 
 
 TEST(OracleBounds, FaultyKernelsLeaveThem) {
   int seen[simulated_fault_count] = {}, material[simulated_fault_count] = {};
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 900; ++i) {
     const Case c = small_case(34, i);
     const OracleInputs made(c);
     const ForwardBounds bounds = bounds_of(made);

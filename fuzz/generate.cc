@@ -25,7 +25,7 @@ int draw_within(int tile) {
 
 /// A length of more than one tile: a little more, around a boundary of tiles, or anything.
 int draw_beyond(int tile, int most_tiles) {
-  if (chance(45)) return tile + drawn(1, std::max(1, tile / 4));
+  if (chance(60)) return tile + drawn(1, std::max(1, tile / 4));
   if (chance(50)) return std::max(tile + 1, drawn(1, most_tiles) * tile + drawn(-1, 1));
   return drawn(tile + 1, most_tiles * tile);
 }
@@ -79,7 +79,7 @@ void draw_implementation(Case& c, const Fixed& fixed) {
 
 /// Group sizes among them that no tile of heads divides.
 int draw_group(bool few_rows) {
-  if (chance(55)) return 1;
+  if (chance(65)) return 1;
   return few_rows ? one_of({2, 3, 4, 5, 6, 7, 8}) : drawn(2, 3);
 }
 
@@ -104,11 +104,11 @@ void draw_lengths_of_cache(Case& c, int group, bool spans) {
 
 void draw_shape(Case& c, const Fixed& fixed) {
   const Implementation& row = implementation_named(c.implementation);
-  c.small_tile = !chance(5);
+  c.small_tile = !chance(3);
   const bool spans = chance(39);
-  const int single = spans ? 90 : 75;  // percent of cases with one batch entry, and one head
+  const int single = spans ? 94 : 85;  // percent of cases with one batch entry, and one head
   const bool packed = row.sequences == Sequences::packed;
-  const int several = packed ? drawn(1, spans ? 3 : 5) : chance(single) ? 1 : drawn(2, 3);
+  const int several = packed ? drawn(1, spans ? 3 : 4) : chance(single) ? 1 : drawn(2, 3);
   c.b = fixed.b.value_or(chance(1) ? 0 : several);
   c.hkv = fixed.hkv.value_or(chance(1) ? 0 : chance(single) ? 1 : drawn(2, 3));
   int group = 1;
@@ -117,7 +117,7 @@ void draw_shape(Case& c, const Fixed& fixed) {
     draw_lengths_of_cache(c, group, spans);
   } else {
     draw_lengths_of_axes(c, spans);
-    group = spans && chance(40) ? 1 : draw_group(c.sq <= 16);
+    group = spans && chance(60) ? 1 : draw_group(c.sq <= 16);
   }
   c.sq = fixed.sq.value_or(c.sq);
   c.skv = fixed.skv.value_or(c.skv);

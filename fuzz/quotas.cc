@@ -16,15 +16,15 @@ constexpr unsigned expressions = mod | mask;
 constexpr Quota table[] = {
     // what most faults of tiling need
     {"spans", "two query and two key tiles", Rows::all, shape, 0.36, 0.3},
-    {"tile", "production", Rows::all, nothing, 0.04},
+    {"tile", "production", Rows::all, nothing, 0.024},
     // shapes
     {"queries", "*", Rows::all, shape, 0.01},
-    {"queries", ">128", Rows::all, shape | implementation, 0.015},
+    {"queries", ">128", Rows::all, shape | implementation, 0.01},
     {"keys", "*", Rows::all, shape, 0.005},
     {"keys", ">128", Rows::forward, shape, 0.04},
     {"lengths", "*", Rows::all, shape | implementation, 0.04},
-    {"heads", "*", Rows::all, shape, 0.05},
-    {"group", "*", Rows::all, shape, 0.008},
+    {"heads", "*", Rows::all, shape, 0.025},
+    {"group", "*", Rows::all, shape, 0.005},
     {"head size", "*", Rows::all, shape, 0.2},
     {"head size", "beyond 128", Rows::half, shape, 0.018},
     {"sequences", "*", Rows::packed, shape, 0.2},
