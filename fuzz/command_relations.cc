@@ -50,10 +50,13 @@ int relations_command(const RelationsArguments& a) {
   options.planted = parse_planted(a.planted);
   const Clock::time_point start = Clock::now();
   std::vector<Tally> tallies(relations().size());
+  // each relation once, on one row or another, before any comes again
   for (std::uint64_t n = 0; seconds_since(start) < a.seconds; ++n)
-    for (const Implementation* row : rows)
-      for (std::size_t i = 0; i < relations().size() && seconds_since(start) < a.seconds; ++i) {
+    for (std::size_t i = 0; i < relations().size(); ++i)
+      for (std::size_t tried = 0; tried < rows.size() && seconds_since(start) < a.seconds;
+           ++tried) {
         const Relation& relation = relations()[i];
+        const Implementation* row = rows[(n + i + tried) % rows.size()];
         const std::optional<Case> c = relation.fitted(case_of(*row, shape, a.seed, n));
         if (!c) continue;
         const Clock::time_point before = Clock::now();
@@ -64,6 +67,7 @@ int relations_command(const RelationsArguments& a) {
           return 1;
         }
         ++(v.outcome == Outcome::refused ? tallies[i].refused : tallies[i].held);
+        if (v.outcome == Outcome::pass) break;
       }
   for (std::size_t i = 0; i < relations().size(); ++i)
     fmt::print("{:<16} held in {:>5} cases, {:>6.1f} s, {} refused   {}\n", relations()[i].name,

@@ -46,9 +46,22 @@ TEST(Relations, HoldInTheKernelsThatShip) {
 struct Found {
   const char *relation, *fault, *implementation;
 };
-const Found found[] = {{"head_copies", "M30", "flash_forward"}};
+const Found found[] = {{"key_order", "M07", "flash_forward_tf32"},
+                       {"shifted_scores", "M06", "flash_forward_tf32"},
+                       {"merged_halves", "M12", "packed_forward"},
+                       {"other_splits", "M05", "decode_paged"},
+                       {"decode_step", "M28", "decode_paged"},
+                       {"ones", "M01", "flash_forward_tf32"},
+                       {"dv_sum", "M12", "packed_backward"},
+                       {"dv_v", "M07", "packed_backward"},
+                       {"masked_keys", "M02", "flash_forward"},
+                       {"head_order", "M26", "flash_forward_tf32"},
+                       {"repeated_heads", "M26", "flash_forward_tf32"},
+                       {"batch_order", "M45", "packed_backward"}};
 
-TEST(Relations, EachFindsAPlantedFault) {
+/// The others are for faults that none planted here is like: what the checker of the engine does
+/// not stop first leaves two copies alike.
+TEST(Relations, ManyFindAPlantedFault) {
   std::set<std::string_view> proved;
   for (const Found& f : found) {
     const Relation& relation = relation_named(f.relation);
@@ -57,9 +70,9 @@ TEST(Relations, EachFindsAPlantedFault) {
       if (fault.name == f.fault) options.planted = fault.fault;
     Fixed fixed;
     fixed.implementations = {f.implementation};
-    for (int n = 0; n < 40 && !proved.contains(relation.name); ++n) {
+    for (int n = 0; n < 200 && !proved.contains(relation.name); ++n) {
       const std::optional<Case> c = relation.fitted(drawn_case(fixed, 5, n).value());
-      if (c && is_failure(run_relation(relation, *c, options).outcome) &&
+      if (c && run_relation(relation, *c, options).outcome == Outcome::discrepancy &&
           !is_failure(run_relation(relation, *c).outcome))
         proved.insert(relation.name);
     }
