@@ -105,6 +105,8 @@ else()
 
   if(TARGET attnproof)
     attn_docs_test(commands ${Python3_EXECUTABLE} docs/commands_test.py $<TARGET_FILE:attnproof>)
+    attn_docs_test(report_in_a_browser ${Python3_EXECUTABLE} docs/report_browser_check.py
+                   $<TARGET_FILE:attnproof>)
     attn_docs_test(scripts docs/scripts/scripts_test.sh $<TARGET_FILE:attnproof>
                    ${PROJECT_BINARY_DIR}/scripts_environment)
     attn_docs_test(scripts_faults_slow docs/scripts/scripts_test.sh $<TARGET_FILE:attnproof>

@@ -6,12 +6,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
 #include "fuzz/functors.h"
 #include "fuzz/fuzz_record.h"
 #include "fuzz/relations.h"
+#include "fuzz/report_html.h"
 #include "fuzz/row_limits.h"
 #include "fuzz/user_corpus.h"
 #include "mods/lang/parse.h"
@@ -84,10 +86,12 @@ Fixed fixed_by(const FuzzArguments& a) {
   return fixed;
 }
 
-/// Runs a case; empty if nothing is wrong, else the report.
-Checked checked(const std::string& name, const Case& c, const RunOptions& options) {
+/// Runs a case; empty if nothing is wrong, else the report. The first failure takes the page.
+Checked checked(const std::string& name, const Case& c, const RunOptions& options,
+                std::string& page) {
   const Verdict v = run_case(c, options);
   if (v.outcome == Outcome::pass || v.outcome == Outcome::mistrusted) return {name, ""};
+  if (!page.empty()) write_failure_page(std::exchange(page, {}), c, options);
   return {name, report(c, v)};
 }
 
@@ -95,16 +99,17 @@ Checked checked(const std::string& name, const Case& c, const RunOptions& option
 std::vector<Checked> replay_corpora(const FuzzArguments& a, bool shipped,
                                     const RunOptions& options) {
   std::vector<Checked> all;
+  std::string page = a.html;
   if (!a.corpus.empty())
     for (const UserCase& own : read_user_corpus(a.corpus))
-      all.push_back(checked(own.file, own.value, options));
+      all.push_back(checked(own.file, own.value, options, page));
   if (!all.empty()) fmt::print(stderr, "corpus: {} cases of {} replayed\n", all.size(), a.corpus);
   if (!shipped) return all;
   int ran = 0, failed = 0;
   for (const CorpusEntry& entry : corpus()) {
     if (entry.line.empty()) continue;
-    all.push_back(
-        checked(fmt::format("{} ({})", entry.id, entry.source), parse_case(entry.line), options));
+    all.push_back(checked(fmt::format("{} ({})", entry.id, entry.source), parse_case(entry.line),
+                          options, page));
     ++ran, failed += !all.back().failure.empty();
   }
   fmt::print(stderr, "corpus: {} of {} cases of public bug reports pass\n", ran - failed, ran);
@@ -205,7 +210,7 @@ std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const Ca
 }
 
 /// Writes what was asked for, prints what is wrong, and gives the exit status.
-int finish(const FuzzRecord& record, const FuzzArguments& a) {
+int finish(const FuzzRecord& record, const FuzzArguments& a, const RunOptions& options) {
   if (!a.json.empty()) write_file(a.json, to_json(record).dump(2) + "\n");
   if (!a.junit.empty()) write_file(a.junit, to_junit(record));
   for (const Checked& c : record.corpus)
@@ -213,6 +218,7 @@ int finish(const FuzzRecord& record, const FuzzArguments& a) {
   for (const Checked& c : record.whole) fmt::print("{}", c.failure);
   if (const std::optional<Failure>& f = record.campaign.failure) {
     fmt::print("{}", report(f->shrunk, f->verdict));
+    if (!a.html.empty()) write_failure_page(a.html, f->shrunk, options, to_text(f->original));
     fmt::print("shrunk from  '{}'\n", to_text(f->original));
     if (!a.corpus.empty()) fmt::print("added        {}\n", add_to_user_corpus(a.corpus, *f));
   }
@@ -239,12 +245,15 @@ int fuzz_command(const FuzzArguments& a) {
   const CampaignOptions options = options_of(a);
   for (const std::string& file : {a.json, a.junit})  // a bad path is bad usage, before any work
     if (!file.empty()) append_to_file(file, "");
+  if (!a.html.empty())
+    write_file(a.html,
+               to_html({"No failure", {{"Note", "A case that fails replaces this page."}}, {}}));
   FuzzRecord record{.engine = a.engine, .seed = a.seed, .shard = options.shard};
 
   // the corpus is of expressions and of shipped rows
   const bool shipped = !built_in_types() && has_shipped_row(options.fixed.implementations);
   record.corpus = replay_corpora(a, shipped, options.run);
-  if (!record.is_clean()) return finish(record, a);
+  if (!record.is_clean()) return finish(record, a, options.run);
   Progress progress(options);
   record.campaign = run_campaign(options, std::ref(progress));
   const CampaignResult& r = record.campaign;
@@ -261,7 +270,7 @@ int fuzz_command(const FuzzArguments& a) {
   if (!right)
     record.whole.push_back(
         {"examination", "what is wrong with the mod or the mask itself is told above\n"});
-  return finish(record, a);
+  return finish(record, a, options.run);
 }
 
 }  // namespace attn::fuzz

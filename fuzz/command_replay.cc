@@ -6,6 +6,7 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/relations.h"
+#include "fuzz/report_html.h"
 
 namespace attn::fuzz {
 
@@ -39,6 +40,11 @@ PlantedFault parse_planted(const std::string& name) {
       fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", name));
 }
 
+void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
+                        const std::string& original) {
+  write_file(path, to_html(report_page(c, options, run_details(c, options), original)));
+}
+
 static int replay_relation(const Relation& relation, const Case& c, const RunOptions& options) {
   const std::optional<Case> fitted = relation.fitted(c);
   if (!fitted)
@@ -57,9 +63,15 @@ int replay_command(const ReplayArguments& a) {
   options.repeat = a.repeat;
   options.planted = parse_planted(a.planted);
   const Case c = parse_case(a.line);
+  if (!a.relation.empty() && !a.html.empty())
+    throw std::invalid_argument(
+        fmt::format("--html: '{}', expected none beside --relation", a.html));
   if (!a.relation.empty()) return replay_relation(relation_named(a.relation), c, options);
-  const Verdict v = run_case(c, options);
+  const Details run =
+      a.html.empty() ? Details{run_case(c, options), {}, {}, {}} : run_details(c, options);
+  const Verdict& v = run.verdict;
   if (v.outcome == Outcome::refused) throw std::invalid_argument(v.reason);
+  if (!a.html.empty()) write_file(a.html, to_html(report_page(c, options, run)));
   if (v.outcome == Outcome::pass) {
     fmt::print("pass         {} ({})\n", c.implementation, v.target);
     return 0;

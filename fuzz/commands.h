@@ -22,6 +22,7 @@ struct FuzzArguments {
   std::string implementation;  ///< rows of the table, separated by commas; "all" or empty: all
   std::string engine = "warp", dtype, mod, mask, shape, json;
   std::string junit, corpus, shard;
+  std::string html;  ///< the page of the case that failed
   std::vector<std::string> tables;
   bool repeat = false;  ///< run every case twice and compare the bits
 };
@@ -37,7 +38,7 @@ int examine_command(const ExamineArguments& arguments);
 bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask, nlohmann::json& result);
 
 struct ReplayArguments {
-  std::string line, engine = "warp", planted;
+  std::string line, engine = "warp", planted, html;
   std::string relation;  ///< checked in place of the oracle
   bool repeat = false;
 };
@@ -98,6 +99,9 @@ PlantedFault parse_planted(const std::string& name);  ///< empty: none
 void fix_shape(const std::string& text, Fixed& fixed);
 Engine parse_engine(const std::string& name);
 int jobs_or_cores(int jobs);
+/// Runs a case that failed once more and writes its page; `original`: what it was shrunk from.
+void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
+                        const std::string& original = {});
 /// @throws std::invalid_argument if the file cannot be written.
 void write_file(const std::string& path, const std::string& text);
 void append_to_file(const std::string& path, const std::string& text);

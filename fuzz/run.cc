@@ -125,13 +125,24 @@ bool is_run_twice(const Setup& setup, const RunOptions& options) {
          (options.repeat || hash_of(setup.c().seed, 0x2e9ea7) % one_in == 0);
 }
 
-}  // namespace
+Tensor<char, 4> attended(const Setup& setup) {
+  const Case& c = setup.c();
+  Tensor<char, 4> pairs({c.b, c.hq, c.sq, c.skv});
+  for (int b = 0; b < c.b; ++b)
+    for (int h = 0; h < c.hq; ++h)
+      for (int q = 0; q < setup.inputs().sequences[b].queries.count; ++q)
+        for (int kv = 0; kv < setup.inputs().sequences[b].keys.count; ++kv)
+          pairs(b, h, q, kv) = setup.attends(b, h, q, kv);
+  return pairs;
+}
 
-Verdict run_case(const Case& c, const RunOptions& options) {
+/// What was compared is left in `details`, if it is wanted.
+Verdict run_and_judge(const Case& c, const RunOptions& options, Details* details) {
   try {
     const Setup setup(c);
     const Expectation expected = expected_of(setup);
     const Run run = run_kernel(setup, options);
+    if (details) *details = {{}, expected, run.values, attended(setup)};
     if (!run.trespass.empty()) return failed(Outcome::checker_fault, run.trespass, options);
     Verdict verdict = judge(c, setup.inputs(), expected, run.values,
                             [&] { return expected_of(setup, BoundKind::rigorous); });
@@ -145,6 +156,18 @@ Verdict run_case(const Case& c, const RunOptions& options) {
   } catch (const std::invalid_argument& refusal) {
     return failed(Outcome::refused, refusal.what(), options);
   }
+}
+
+}  // namespace
+
+Verdict run_case(const Case& c, const RunOptions& options) {
+  return run_and_judge(c, options, nullptr);
+}
+
+Details run_details(const Case& c, const RunOptions& options) {
+  Details details;
+  details.verdict = run_and_judge(c, options, &details);
+  return details;
 }
 
 RawOutputs run_raw(const Case& c, const RunOptions& options) {

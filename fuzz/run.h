@@ -35,6 +35,16 @@ struct RunOptions {
 /// contract) is an outcome, not an exception.
 Verdict run_case(const Case& c, const RunOptions& options = {});
 
+/// One run with all that was compared.
+struct Details {
+  Verdict verdict;
+  Expectation expected;
+  std::vector<Tensor<double, 4>> got;  ///< the outputs; empty if the kernel was stopped or refused
+  Tensor<char, 4> attends;             ///< [B, Hq, Sq, Skv]: 1 where the mask lets a pair attend
+};
+/// Like `run_case`, for a page about the case (fuzz/report_html.h).
+Details run_details(const Case& c, const RunOptions& options = {});
+
 /// What a kernel wrote, for comparing two runs bit by bit. A NaN has no promised sign or payload,
 /// so that all of them are one.
 struct RawOutputs {

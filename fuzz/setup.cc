@@ -51,6 +51,11 @@ Expectation Setup::expected(BoundKind kind) const {
   return expect(functors_->bound_forward(in_, numerics_, kind), c_.dtype, c_.row_max);
 }
 
+bool Setup::attends(int b, int h, int q, int kv) const {
+  const Sizes& sizes = in_.sequences[b].sizes;
+  return functors_->ask().attends(sizes, b, h, sizes.q_offset + q, kv);
+}
+
 StoredPass Setup::stored() const {
   StoredPass stored(c_, implementation_, captured_);
   stored.store(in_);

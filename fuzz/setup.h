@@ -44,6 +44,8 @@ class Setup {
   const Case& c() const { return c_; }
   const Implementation& implementation() const { return implementation_; }
   const PassInputs& inputs() const { return in_; }
+  /// Whether query row q of sequence b attends key kv, both counted from the sequence's first.
+  bool attends(int b, int h, int q, int kv) const;
 
  private:
   Setup(const Case& c, const PassInputs* in);

@@ -6,29 +6,13 @@
 #include <utility>
 
 #include "fuzz/show_render.h"
+#include "fuzz/text.h"
 
 namespace attn::fuzz {
 namespace {
 
 constexpr double margin = 60, heading = 64, legend_height = 56, longest_side = 640;
 constexpr double letter = 7.2;  // about the width of one, in pixels
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20)
-      safe += c;
-  }
-  return safe;
-}
 
 /// A page with a plane of rows x columns cells under a title, and room for a legend.
 class Page {
@@ -47,7 +31,7 @@ class Page {
         "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" "
         "fill=\"#222\" shape-rendering=\"crispEdges\">\n"
         "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        wide, high, escaped(title));
+        wide, high, escaped_markup(title));
     label(margin, 22, title, "font-size=\"16\" font-weight=\"bold\"");
     label(margin, 42, subtitle, "fill=\"#555\"");
     label(margin, top() - 6, "keys", "");
@@ -60,8 +44,8 @@ class Page {
   double bottom() const { return top() + height_; }
 
   void label(double x, double y, const std::string& text, const char* style) {
-    out_ +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style, escaped(text));
+    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style,
+                        escaped_markup(text));
   }
   /// Anywhere on the page.
   void box(double x, double y, double w, double h, const std::string& style) {

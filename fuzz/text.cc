@@ -35,6 +35,25 @@ std::size_t first_not_text(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string escaped_markup(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '"')
+      safe += "&quot;";
+    else if (c == '\'')
+      safe += "&#39;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
+      safe += c;
+  }
+  return safe;
+}
+
 std::string shown(std::string_view text) { return detail::quoted(text); }
 
 }  // namespace attn::fuzz

@@ -17,6 +17,9 @@ constexpr std::string_view trim(std::string_view text) {
 /// the tab, or not UTF-8. `npos` where there is none, so that a terminal may be shown the text.
 std::size_t first_not_text(std::string_view text);
 
+/// As text of HTML or XML, attributes too. Control characters that neither may hold are left out.
+std::string escaped_markup(std::string_view text);
+
 /// What a message shows of a text that may be anything: its first 40 bytes between quotes, those
 /// that are not printable ASCII as `\x00`.
 std::string shown(std::string_view text);

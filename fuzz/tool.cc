@@ -147,6 +147,8 @@ int run(int argc, char** argv) {
   fuzz_command_line->add_flag("--repeat", fuzz.repeat,
                               "run every case twice, in two orders (default: one in 16)");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
+  fuzz_command_line->add_option("--html", fuzz.html,
+                                "write a page of the failure, with pictures of its errors");
   fuzz_command_line->add_option("--junit", fuzz.junit, "write it as JUnit XML to this file");
   fuzz_command_line->add_option("--shard", fuzz.shard, "i/n: run the i-th of n parts alone");
   fuzz_command_line->add_option("--corpus", fuzz.corpus,
@@ -172,7 +174,8 @@ int run(int argc, char** argv) {
   replay_command_line->add_option("--engine", replay.engine, "warp (fast) or thread");
   replay_command_line->add_option("--planted", replay.planted, "commit this known fault");
   replay_command_line->add_flag("--repeat", replay.repeat, "run it twice and compare the bits");
-
+  replay_command_line->add_option("--html", replay.html,
+                                  "write a page of the run, with pictures of its errors");
   replay_command_line->add_option("--relation", replay.relation,
                                   "check this relation in place of the oracle");
   add_type_options(*replay_command_line, types);

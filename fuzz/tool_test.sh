@@ -92,10 +92,15 @@ expect 0 'pass         block_sparse_forward (warp)' replay \
   "$line; blocks: 64x48; impl: block_sparse_forward"
 expect 1 'discrepancy  flash_forward (warp_planted)' replay --planted M21 "$line"
 expect 1 'replay       attnproof replay' replay --planted M21 "$line"
+expect 0 'pass' replay "$line" --html "$dir/pass.html"
+grep -qF 'class="heatmap"' "$dir/pass.html" || fail 'no heat map of a replay that passes'
+misuse 'cannot be written' fuzz --cases 1 --html "$dir/no/such/folder"
+misuse 'expected none beside --relation' replay "$line" --relation repeated --html "$dir/pass.html"
 
 # ---- a mod that yields NaN: which score, where, and how to run it again ------------------------------
 expect 1 'finding      flash_forward (warp)' fuzz --cases 200 --jobs 2 --impl flash_forward \
-  --mod 'log(score)'
+  --mod 'log(score)' --html "$dir/failure.html"
+grep -qF '<h2>Shrunk from</h2>' "$dir/failure.html" || fail 'no page of a failure'
 for text in 'score -' 'b=0 h=' ' q=' ' kv=' "replay       attnproof replay 'v1 "; do
   grep -qF -- "$text" "$dir/out" || fail "no '$text' in the report of a NaN"
 done

@@ -29,9 +29,10 @@ double largest_finite(DType t) {
   return 0;
 }
 
-/// 0 if the element is right, else how far outside: |got - reference| / bound, infinity for a
-/// wrong class or a bound of 0.
-double excess(double got, double reference, double bound, double largest) {
+/// |got - reference| / bound; infinity for a wrong class or a bound of 0, 0 for an exact hit and
+/// where the bound allows any value. A quotient of floating numbers is above 1 exactly where the
+/// numerator is above the denominator.
+double ratio(double got, double reference, double bound, double largest) {
   constexpr double wrong = std::numeric_limits<double>::infinity();
   if (std::isnan(reference)) return std::isnan(got) ? 0 : wrong;
   if (std::isinf(reference)) return got == reference ? 0 : wrong;
@@ -40,7 +41,7 @@ double excess(double got, double reference, double bound, double largest) {
     return 0;  // an overflow that the bound allows
   if (std::isinf(bound)) return std::isnan(got) ? wrong : 0;
   const double error = std::abs(got - reference);
-  if (error <= bound) return 0;
+  if (error == 0 && bound >= 0) return 0;
   return bound > 0 && std::isfinite(error) ? error / bound : wrong;
 }
 
@@ -65,17 +66,13 @@ struct Misses {
 
 Misses compare(const Tensor<double, 4>& got, const ExpectedOutput& expected) {
   Misses misses;
-  const double largest = largest_finite(expected.dtype);
-  const bool told = !expected.term.values().empty();
   const auto e = got.extents();
   for (std::int64_t b = 0; b < e[0]; ++b)
     for (std::int64_t h = 0; h < e[1]; ++h)
       for (std::int64_t q = 0; q < e[2]; ++q)
         for (std::int64_t d = 0; d < e[3]; ++d) {
-          if (told && expected.term(b, h, q, d) == Term::poison) continue;  // anything goes
-          const double by = excess(got(b, h, q, d), expected.reference(b, h, q, d),
-                                   expected.bound(b, h, q, d), largest);
-          if (by > 0) misses.add(by, {b, h, q, d}, (b * e[1] + h) * e[2] + q);
+          const double by = error_over_bound(expected, got(b, h, q, d), {b, h, q, d});
+          if (by > 1) misses.add(by, {b, h, q, d}, (b * e[1] + h) * e[2] + q);
         }
   return misses;
 }
@@ -87,11 +84,11 @@ std::string range(const char* what, std::int64_t low, std::int64_t high, std::in
 }
 
 /// The key whose weight, were it off, explains the error of one row of O best: the error points
-/// along v_j - O. Empty if no single key does.
-std::string suspect_key(const Case& c, const PassInputs& in, const ExpectedOutput& o,
-                        const Tensor<double, 4>& got, const At& at) {
-  if (c.dv < 2) return {};
-  const std::int64_t b = at[0], h = at[1], q = at[2], hkv = h / (c.hq / c.hkv);
+/// along v_j - O. Told in the discrepancy, if a single key does.
+void find_suspect_key(const Case& c, const PassInputs& in, const ExpectedOutput& o,
+                      const Tensor<double, 4>& got, Discrepancy& found) {
+  if (c.dv < 2) return;
+  const std::int64_t b = found.at[0], h = found.at[1], q = found.at[2], hkv = h / (c.hq / c.hkv);
   double best = 0, weight = 0;
   std::int64_t key = -1;
   for (std::int64_t j = 0; j < in.sequences[b].keys.count; ++j) {
@@ -106,9 +103,10 @@ std::string suspect_key(const Case& c, const PassInputs& in, const ExpectedOutpu
     const double cosine = along / std::sqrt(error2 * direction2);
     if (std::abs(cosine) > best) best = std::abs(cosine), key = j, weight = along / direction2;
   }
-  if (!(best > 0.98)) return {};
-  return fmt::format("; row {} looks as if key {} had {:.3g} of weight too {}", q, key,
-                     std::abs(weight), weight > 0 ? "much" : "little");
+  if (!(best > 0.98)) return;
+  found.suspect_key = key;
+  found.where += fmt::format("; row {} looks as if key {} had {:.3g} of weight too {}", q, key,
+                             std::abs(weight), weight > 0 ? "much" : "little");
 }
 
 /// What the index of an axis is called where a range of it is told.
@@ -203,6 +201,14 @@ const char* name_of(Outcome outcome) {
   return "?";
 }
 
+double error_over_bound(const ExpectedOutput& expected, double got,
+                        const std::array<std::int64_t, 4>& at) {
+  const auto [b, h, q, d] = at;
+  if (!expected.term.values().empty() && expected.term(b, h, q, d) == Term::poison) return 0;
+  return ratio(got, expected.reference(b, h, q, d), expected.bound(b, h, q, d),
+               largest_finite(expected.dtype));
+}
+
 Verdict judge(const Case& c, const PassInputs& in, const Expectation& expected,
               const std::vector<Tensor<double, 4>>& got,
               const std::function<Expectation()>& rigorous) {
@@ -225,10 +231,9 @@ Verdict judge(const Case& c, const PassInputs& in, const Expectation& expected,
     found.reference = output.reference(b, h, q, d);
     found.bound = output.bound(b, h, q, d);
     found.term = output.term.values().empty() ? Term::scores : output.term(b, h, q, d);
-    found.proved = excess(found.got, found.reference, rigorous().outputs[i].bound(b, h, q, d),
-                          largest_finite(output.dtype)) > 0;
+    found.proved = error_over_bound(rigorous().outputs[i], found.got, found.at) > 1;
     found.where = pattern(c, output, misses);
-    if (output.name == "O") found.where += suspect_key(c, in, output, got[i], found.at);
+    if (output.name == "O") find_suspect_key(c, in, output, got[i], found);
   }
   if (verdict.outcome == Outcome::discrepancy) return verdict;
   const Health& health = expected.health;

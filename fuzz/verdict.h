@@ -36,9 +36,10 @@ struct Discrepancy {
       at{};             ///< the index of the element, 0 along an axis that is not there
   std::string element;  ///< "O[b0 h1 q63 d5]", "d slope[3]"
   double got = 0, reference = 0, bound = 0;
-  Term term = Term::none;  ///< of the bound
-  bool proved = false;     ///< outside the rigorous bound too
-  std::string where;       ///< the pattern of all elements outside their bounds
+  Term term = Term::none;         ///< of the bound
+  bool proved = false;            ///< outside the rigorous bound too
+  std::string where;              ///< the pattern of all elements outside their bounds
+  std::int64_t suspect_key = -1;  ///< whose weight in the row of O explains the error; -1: none
 };
 
 struct Verdict {
@@ -48,6 +49,11 @@ struct Verdict {
   RowCounts rows;
   std::string_view target;  ///< where the kernel really ran
 };
+
+/// |got - reference| / bound of one element: above 1, it is outside its bound; infinity for a wrong
+/// class or a bound of 0, and 0 where any value goes.
+double error_over_bound(const ExpectedOutput& expected, double got,
+                        const std::array<std::int64_t, 4>& at);
 
 /// Compares outputs with what is expected, one by one: classes (NaN, infinities, finite) first,
 /// then |got - reference| <= bound, so that a NaN never passes. The first output that is off is
