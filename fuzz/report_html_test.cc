@@ -131,6 +131,15 @@ TEST(ReportPage, ColoursThePairsThatAttendByTheirRow) {
   EXPECT_GT(pairs.tile_columns, 0);
 }
 
+TEST(ReportPage, CountsQueriesOfACacheFromItsEnd) {
+  const ReportPage page =
+      page_of("v1 B1 Hq1 Hkv1 Sq2 Skv40 D8 Dv4 bf16; mask: kv <= q; kvlens: 20; impl: decode");
+  const HeatMap& pairs = map_named(page, "pairs[b0 h0]");
+  for (int q = 0; q < 2; ++q)
+    for (int kv = 0; kv < 40; ++kv)
+      EXPECT_EQ(pairs.at(q, kv) != nothing_here, kv <= 18 + q) << q << " " << kv;
+}
+
 TEST(ReportPage, OfABackwardPassHasEveryGradient) {
   const ReportPage page = page_of(
       "v1 B1 Hq2 Hkv1 Sq3 Skv5 D8 Dv4 bf16; mod: score + slope[h] * kv; "
