@@ -54,6 +54,56 @@ TEST(Campaign, StopsAtItsLimits) {
   EXPECT_LE(reports, 1);
 }
 
+/// A batch of 64 cases takes some tenths of a second.
+TEST(Campaign, TheTimeIsLookedAtBeforeEachCase) {
+  CampaignOptions o = of(0, 1);
+  o.seconds = 1e-3;
+  EXPECT_LT(run_campaign(o).cases, 64u);
+}
+
+TEST(Campaign, ShardsTogetherCountWhatTheWholeDoes) {
+  const CampaignResult whole = run_campaign(of(70));
+  CampaignResult sum;
+  for (std::uint64_t index = 0; index < 3; ++index) {
+    CampaignOptions o = of(70);
+    o.shard = {index, 3};
+    const CampaignResult part = run_campaign(o);
+    EXPECT_EQ(part.cases, index == 0 ? 24u : 23u);
+    EXPECT_EQ(part.cases, cases_of(o.shard, o.cases));
+    sum.cases += part.cases;
+    for (const auto& [outcome, n] : part.outcomes) sum.outcomes[outcome] += n;
+    for (const auto& [dimension, regions] : part.coverage)
+      for (const auto& [region, n] : regions) sum.coverage[dimension][region] += n;
+  }
+  EXPECT_EQ(sum.cases, whole.cases);
+  EXPECT_EQ(sum.outcomes, whole.outcomes);
+  EXPECT_EQ(sum.coverage, whole.coverage);
+}
+
+TEST(Campaign, AShardMayHaveNoCase) {
+  CampaignOptions o = of(3);
+  o.shard = {3, 5};
+  EXPECT_EQ(run_campaign(o).cases, 0u);
+}
+
+/// The shard that holds the first failure finds the same one, under the same number.
+TEST(Campaign, FailuresOfAShardKeepTheirNumber) {
+  CampaignOptions o = of(2000);
+  o.run.planted = PlantedFault::M21;
+  o.shrink_seconds = 0.1;
+  const CampaignResult whole = run_campaign(o);
+  ASSERT_TRUE(whole.failure);
+  const std::uint64_t number = whole.failure->index;
+  EXPECT_EQ(number + 1, whole.cases);
+  o.shard = {number % 3, 3};
+  const CampaignResult part = run_campaign(o);
+  ASSERT_TRUE(part.failure);
+  EXPECT_EQ(part.failure->index, number);
+  EXPECT_EQ(part.cases, number / 3 + 1);
+  EXPECT_EQ(to_text(part.failure->original), to_text(whole.failure->original));
+  EXPECT_EQ(to_text(drawn_case({}, o.seed, number).value()), to_text(part.failure->original));
+}
+
 TEST(Campaign, CaseNumberNIsTheSameWhateverRanBefore) {
   const std::string seventh = to_text(drawn_case({}, 1, 7).value());
   drawn_case({}, 1, 3);

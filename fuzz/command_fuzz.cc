@@ -11,6 +11,7 @@
 #include "fuzz/corpus.h"
 #include "fuzz/functors.h"
 #include "fuzz/fuzz_record.h"
+#include "fuzz/random.h"
 #include "fuzz/relations.h"
 #include "fuzz/row_limits.h"
 #include "fuzz/user_corpus.h"
@@ -197,17 +198,24 @@ std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const Ca
   if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty())
     coverage.failure = fmt::format("too few cases of {}\n", fmt::join(missed, "; "));
   if (!shipped) return {power, coverage};
-  const RelationsResult related =  // one to twenty cases
-      run_relations(options.fixed, options.seed, r.cases / 20, options.run);
+  const std::uint64_t part = options.shard.index;  // draws relations of its own
+  const RelationsResult related =                  // one to twenty cases
+      run_relations(options.fixed, part == 0 ? options.seed : hash_of(options.seed, part),
+                    r.cases / 20, options.run);
   fmt::print("{} relations between runs hold\n", related.held);
   relations.failure = related.failure;
   return {power, coverage, relations};
 }
 
+void write_files(const FuzzRecord& record, const FuzzArguments& a) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // what is no UTF-8
+  if (!a.json.empty()) write_file(a.json, to_json(record).dump(2, ' ', false, replace) + "\n");
+  if (!a.junit.empty()) write_file(a.junit, to_junit(record));
+}
+
 /// Writes what was asked for, prints what is wrong, and gives the exit status.
 int finish(const FuzzRecord& record, const FuzzArguments& a) {
-  if (!a.json.empty()) write_file(a.json, to_json(record).dump(2) + "\n");
-  if (!a.junit.empty()) write_file(a.junit, to_junit(record));
+  write_files(record, a);
   for (const Checked& c : record.corpus)
     if (!c.failure.empty()) fmt::print("corpus {}\n{}", c.name, c.failure);
   for (const Checked& c : record.whole) fmt::print("{}", c.failure);
@@ -233,14 +241,7 @@ CampaignOptions options_of(const FuzzArguments& a) {
   return options;
 }
 
-}  // namespace
-
-int fuzz_command(const FuzzArguments& a) {
-  const CampaignOptions options = options_of(a);
-  for (const std::string& file : {a.json, a.junit})  // a bad path is bad usage, before any work
-    if (!file.empty()) append_to_file(file, "");
-  FuzzRecord record{.engine = a.engine, .seed = a.seed, .shard = options.shard};
-
+int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord& record) {
   // the corpus is of expressions and of shipped rows
   const bool shipped = !built_in_types() && has_shipped_row(options.fixed.implementations);
   record.corpus = replay_corpora(a, shipped, options.run);
@@ -262,6 +263,24 @@ int fuzz_command(const FuzzArguments& a) {
     record.whole.push_back(
         {"examination", "what is wrong with the mod or the mask itself is told above\n"});
   return finish(record, a);
+}
+
+}  // namespace
+
+int fuzz_command(const FuzzArguments& a) {
+  const CampaignOptions options = options_of(a);
+  FuzzRecord record{.engine = a.engine, .seed = a.seed, .shard = options.shard};
+  // a bad path is bad usage, before any work; and a run that is killed leaves files that say so
+  record.whole = {{"run", "not finished"}};
+  write_files(record, a);
+  record.whole.clear();
+  try {
+    return run_fuzz(a, options, record);
+  } catch (const std::exception& error) {
+    record.whole = {{"run", error.what()}};
+    write_files(record, a);
+    throw;
+  }
 }
 
 }  // namespace attn::fuzz

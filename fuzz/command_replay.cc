@@ -19,16 +19,10 @@ int jobs_or_cores(int jobs) {
   return jobs > 0 ? jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-static void write_file(const std::string& path, const std::string& text, std::ios::openmode mode) {
-  std::ofstream file(path, mode);
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
   file << text << std::flush;
   if (!file) throw std::invalid_argument(fmt::format("'{}': cannot be written", path));
-}
-void write_file(const std::string& path, const std::string& text) {
-  write_file(path, text, std::ios::trunc);
-}
-void append_to_file(const std::string& path, const std::string& text) {
-  write_file(path, text, std::ios::app);
 }
 
 PlantedFault parse_planted(const std::string& name) {

@@ -47,7 +47,7 @@ struct FaultsArguments {
   std::uint64_t cases = 4000;  ///< at most, for each fault
   std::uint64_t seed = 1;
   int jobs = 0;
-  std::string json;
+  std::string json, junit;
 };
 int faults_command(const FaultsArguments& arguments);
 
@@ -100,6 +100,5 @@ Engine parse_engine(const std::string& name);
 int jobs_or_cores(int jobs);
 /// @throws std::invalid_argument if the file cannot be written.
 void write_file(const std::string& path, const std::string& text);
-void append_to_file(const std::string& path, const std::string& text);
 
 }  // namespace attn::fuzz

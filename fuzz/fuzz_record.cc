@@ -31,50 +31,6 @@ std::vector<Checked> rows_of(const CampaignResult& r) {
   return rows;
 }
 
-/// Text and attribute values of XML 1.0, which has no other control characters.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c;
-    }
-  return out;
-}
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-std::string suite(const std::string& name, const std::vector<Checked>& checked,
-                  const std::string& properties = {}) {
-  const auto failures = std::count_if(checked.begin(), checked.end(),
-                                      [](const Checked& c) { return !c.failure.empty(); });
-  std::string xml = fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}", name,
-                                checked.size(), failures, properties);
-  for (const Checked& c : checked) {
-    xml +=
-        fmt::format("    <testcase classname=\"attnproof.{}\" name=\"{}\"", name, escaped(c.name));
-    xml += c.failure.empty()
-               ? "/>\n"
-               : fmt::format(">\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
-                             escaped(first_line(c.failure)), escaped(c.failure));
-  }
-  return xml + "  </testsuite>\n";
-}
-
 }  // namespace
 
 bool FuzzRecord::is_clean() const {
@@ -117,21 +73,18 @@ nlohmann::json to_json(const FuzzRecord& record) {
 
 std::string to_junit(const FuzzRecord& record) {
   const CampaignResult& r = record.campaign;
-  std::string properties = "    <properties>\n";
-  const auto property = [&](const char* name, const auto& value) {
-    properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, value);
+  Suite campaign{"campaign", rows_of(r)};
+  campaign.properties = {
+      {"seed", fmt::to_string(record.seed)},
+      {"shard", fmt::format("{}/{}", record.shard.index + 1, record.shard.count)},
+      {"engine", record.engine},
+      {"cases", fmt::to_string(r.cases)},
+      {"seconds", fmt::to_string(r.seconds)},
+      {"mistrusted", fmt::to_string(count_of(r, Outcome::mistrusted))},
+      {"refused", fmt::to_string(count_of(r, Outcome::refused))},
   };
-  property("seed", record.seed);
-  property("shard", fmt::format("{}/{}", record.shard.index + 1, record.shard.count));
-  property("engine", escaped(record.engine));
-  property("cases", r.cases);
-  property("seconds", r.seconds);
-  property("mistrusted", count_of(r, Outcome::mistrusted));
-  property("refused", count_of(r, Outcome::refused));
-  properties += "    </properties>\n";
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attnproof fuzz\">\n" +
-         suite("corpus", record.corpus) + suite("campaign", rows_of(r), properties) +
-         suite("whole", record.whole) + "</testsuites>\n";
+  return junit_xml("attnproof fuzz",
+                   {{"corpus", record.corpus}, campaign, {"whole", record.whole}});
 }
 
 }  // namespace attn::fuzz

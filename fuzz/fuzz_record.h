@@ -5,14 +5,10 @@
 #include <vector>
 
 #include "fuzz/campaign.h"
+#include "fuzz/junit.h"
 
 /// What a run of `attnproof fuzz` came to, for other programs.
 namespace attn::fuzz {
-
-/// One thing that was checked; `failure`: the report, empty where it is right.
-struct Checked {
-  std::string name, failure;
-};
 
 struct FuzzRecord {
   std::string engine;

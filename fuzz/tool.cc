@@ -148,7 +148,8 @@ int run(int argc, char** argv) {
                               "run every case twice, in two orders (default: one in 16)");
   fuzz_command_line->add_option("--json", fuzz.json, "write the result to this file");
   fuzz_command_line->add_option("--junit", fuzz.junit, "write it as JUnit XML to this file");
-  fuzz_command_line->add_option("--shard", fuzz.shard, "i/n: run the i-th of n parts alone");
+  fuzz_command_line->add_option("--shard", fuzz.shard,
+                                "i/n: run the i-th of n parts alone; --cases counts all of them");
   fuzz_command_line->add_option("--corpus", fuzz.corpus,
                                 "a folder of cases of your own: replayed first, and what fails is "
                                 "added to it");
@@ -187,9 +188,11 @@ int run(int argc, char** argv) {
       app.add_subcommand("faults", "plant known faults and see each one found");
   faults_command_line->add_option("--cases", faults.cases, "at most, for each fault")
       ->check(CLI::PositiveNumber);
-  faults_command_line->add_option("--seed", faults.seed);
-  faults_command_line->add_option("--jobs", faults.jobs)->check(CLI::Range(1, 1024));
+  faults_command_line->add_option("--seed", faults.seed, "the same seed draws the same cases");
+  faults_command_line->add_option("--jobs", faults.jobs, "threads (default: one a core)")
+      ->check(CLI::Range(1, 1024));
   faults_command_line->add_option("--json", faults.json, "write the result to this file");
+  faults_command_line->add_option("--junit", faults.junit, "write it as JUnit XML to this file");
 
   std::string implementations_json;
   CLI::App* implementations_command_line =

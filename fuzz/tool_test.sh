@@ -54,6 +54,12 @@ misuse '--frobnicate' fuzz --frobnicate
 misuse "'frobnicate', expected one of fuzz" frobnicate
 misuse '--cases' fuzz --cases 0
 misuse '--jobs' fuzz --jobs 0
+for shard in 0/2 3/2 1/0 2 a/b -1/2 1/2/3; do
+  misuse "'$shard', expected i/n" fuzz --cases 1 --shard "$shard"
+done
+printf '# mine\nv0 B1\n' >"$dir/wrong.case"
+misuse "$dir/wrong.case:2: " fuzz --cases 1 --corpus "$dir"
+rm "$dir/wrong.case"
 misuse "'cuda', expected warp or thread" fuzz --cases 1 --engine cuda
 misuse "'fp8', expected one of" fuzz --cases 1 --dtype fp8
 misuse "'slow', expected one of flash_forward" fuzz --cases 1 --impl slow
@@ -123,8 +129,53 @@ expect 0 'flash_forward' impls --json "$dir/impls.json"
 has "$dir/impls.json" implementations name pass tiles dtypes deterministic engines devices
 expect 1 'finding' fuzz --cases 200 --jobs 2 --mod 'log(score)' --json "$dir/failure.json"
 has "$dir/failure.json" failure outcome replay original report
-expect 1 'SURVIVED' faults --cases 1 --jobs 1 --json "$dir/faults.json"
+expect 1 'SURVIVED' faults --cases 1 --jobs 1 --json "$dir/faults.json" --junit "$dir/faults.xml"
+survivors=$(grep -c SURVIVED "$dir/out")
 has "$dir/faults.json" planted found survivors seconds faults
+
+# ---- jobs of CI: shards, JUnit XML, a corpus of one's own -------------------------------------------
+# junit FILE TESTS FAILURES: FILE is XML with so many of each.
+junit() {
+  python3 - "$@" >"$dir/out" 2>"$dir/err" <<'END' || fail "$1: not the JUnit XML that was expected"
+import sys
+import xml.etree.ElementTree
+suites = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+assert suites.tag == "testsuites", suites.tag
+tests = suites.findall("testsuite/testcase")
+failures = suites.findall("testsuite/testcase/failure")
+print(len(tests), len(failures), [f.get("message") for f in failures])
+for suite in suites:
+    assert int(suite.get("tests")) == len(suite.findall("testcase"))
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure"))
+assert sys.argv[2] in ("any", str(len(tests))) and str(len(failures)) == sys.argv[3]
+END
+}
+expect 0 '13 cases in' fuzz --cases 40 --jobs 2 --seed 3 --impl decode,flash_forward --shard 2/3 \
+  --json "$dir/shard.json" --junit "$dir/shard.xml"
+junit "$dir/shard.xml" any 0
+grep -q 'name="shard" value="2/3"' "$dir/shard.xml" || fail 'the XML does not say the shard'
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["shard"] == {"index": 2, "count": 3}' \
+  "$dir/shard.json" || fail 'the JSON does not say the shard'
+expect 0 '0 cases in' fuzz --cases 1 --impl decode --shard 2/2
+
+expect 1 'added ' fuzz --cases 200 --jobs 2 --mod 'log(score)' --corpus "$dir/own/cases" \
+  --junit "$dir/found.xml"
+junit "$dir/found.xml" any 2  # the case, and the examination of the mod
+expect 1 'corpus ' fuzz --cases 1 --corpus "$dir/own/cases" --junit "$dir/again.xml" \
+  --json "$dir/again.json"
+junit "$dir/again.xml" any 1
+has "$dir/again.json" clean reasons report
+grep -q '"clean": false' "$dir/again.json" || fail 'a corpus that fails is called clean'
+[ "$(ls "$dir/own/cases" | wc -l)" -eq 1 ] || fail 'not one file in the corpus'
+
+# a run that is refused leaves files that say why
+printf 'old' >"$dir/refused.json"
+misuse '1000' fuzz --cases 1 --shape 'D1000' --json "$dir/refused.json" --junit "$dir/refused.xml"
+junit "$dir/refused.xml" any 1
+python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); assert not j["clean"] and j["reasons"]' \
+  "$dir/refused.json" || fail 'the JSON of a refused run does not say why'
+expect 2 'cannot be written' fuzz --cases 1 --junit "$dir/no/such/folder"
+junit "$dir/faults.xml" any "$survivors"
 
 # ---- emit and check: problems for other programs -----------------------------------------------------
 misuse 'folder' emit

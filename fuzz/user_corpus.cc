@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "fuzz/commands.h"
+#include "fuzz/random.h"
 #include "fuzz/text.h"
 
 namespace attn::fuzz {
@@ -36,13 +37,6 @@ UserCase read_case(const fs::path& path) {
   if (!found)
     throw std::invalid_argument(fmt::format("--corpus: {}: holds no case", path.string()));
   return {path.string(), *found};
-}
-
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of_text(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
 }
 
 }  // namespace

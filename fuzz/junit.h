@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attn::fuzz {
+
+/// One thing that was checked; `failure`: the report, empty where it is right.
+struct Checked {
+  std::string name, failure;
+};
+
+/// What was checked together, with what there is to say about it: names and values.
+struct Suite {
+  std::string name;
+  std::vector<Checked> checked;
+  std::vector<std::pair<std::string, std::string>> properties = {};
+};
+
+/// JUnit XML, which CI servers show: a suite each, with a test case for each thing that was
+/// checked. Well-formed XML 1.0 whatever the texts hold: what it has no character for becomes
+/// U+FFFD.
+std::string junit_xml(const std::string& title, const std::vector<Suite>& suites);
+
+}  // namespace attn::fuzz
