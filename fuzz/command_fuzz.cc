@@ -275,7 +275,8 @@ int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord&
 
 int fuzz_command(const FuzzArguments& a) {
   const CampaignOptions options = options_of(a);
-  FuzzRecord record{.engine = a.engine, .seed = a.seed, .shard = options.shard};
+  FuzzRecord record;
+  record.engine = a.engine, record.seed = a.seed, record.shard = options.shard;
   // a bad path is bad usage, before any work; and a run that is killed leaves files that say so
   record.whole = {{"run", "not finished"}};
   write_files(record, a);

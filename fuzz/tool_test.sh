@@ -165,7 +165,7 @@ expect 0 '0 cases in' fuzz --cases 1 --impl decode --shard 2/2
 
 expect 1 'added ' fuzz --cases 200 --jobs 2 --mod 'log(score)' --corpus "$dir/own/cases" \
   --junit "$dir/found.xml"
-junit "$dir/found.xml" any 1
+junit "$dir/found.xml" any 2  # the case, and the examination of the mod
 expect 1 'corpus ' fuzz --cases 1 --corpus "$dir/own/cases" --junit "$dir/again.xml" \
   --json "$dir/again.json"
 junit "$dir/again.xml" any 1
