@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fuzz/file_fixtures.h"
+#include "mods/lang/tree_functor.h"
 
 namespace attn::fuzz {
 namespace {
