@@ -18,11 +18,6 @@
 namespace attn::fuzz {
 namespace {
 
-PassInputs inputs_of(const Case& c) {
-  const TableStore tables(c.tables, c.sizes(), c.seed);
-  return make_inputs(c, TreeMod(c.mod, tables.tables()), TreeMask(c.mask, tables.tables()));
-}
-
 /// The first implementation of that kind, by name; empty if there is none.
 std::string name_of_row(Pass pass, Sequences how) {
   for (const Implementation& row : implementations())
