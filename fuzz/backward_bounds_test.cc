@@ -307,8 +307,9 @@ bool is_material(const std::vector<double>& faulty, const std::vector<double>& r
 
 TEST(BackwardOracleBounds, FaultyKernelsLeaveThem) {
   int seen[backward_fault_count] = {}, material[backward_fault_count] = {};
-  for (int i = 0; i < 500; ++i) {
-    const Case c = small_case(53, i);
+  for (int i = 0; i < 450; ++i) {
+    Case c = small_case(53, i);
+    if (i % 4 == 0) c.hq = 4, c.hkv = 2;  // a wrong KV head takes two of them
     const OracleInputs made(c);
     const BackwardBounds bounds = bounds_of(made);
     if (!plain_case(bounds)) continue;
@@ -336,8 +337,7 @@ TEST(BackwardOracleBounds, FaultyKernelsLeaveThem) {
   for (int f = 1; f < backward_fault_count; ++f) {
     std::printf("%-20s seen in %3d of %3d material cases\n", names[f], seen[f], material[f]);
     EXPECT_GE(material[f], 8) << names[f];
-    // nine in ten, of which a share of some twenty cases may miss a few
-    EXPECT_GE(seen[f], 0.85 * material[f]) << names[f];
+    EXPECT_GE(seen[f], 0.9 * material[f]) << names[f];
   }
 }
 
