@@ -203,6 +203,15 @@ void draw_options(Case& c) {
   if (c.layout == Layout::shared_kv && row.sequences != Sequences::dense) c.layout = Layout::padded;
 }
 
+/// Whole tiles and no groups, which is all that many kernels take.
+void make_plain(Case& c, const Fixed& fixed) {
+  const TileSize tile = tile_of(c);
+  const auto whole = [](int length, int of) { return std::max(1, (length + of / 2) / of) * of; };
+  if (!fixed.sq) c.sq = whole(c.sq, tile.q);
+  if (!fixed.skv) c.skv = whole(c.skv, tile.kv);
+  if (!fixed.hq && !fixed.hkv) c.hq = c.hkv;
+}
+
 /// Everything but the mod and the mask: what the row takes, if that can be found by trying.
 void draw_problem(Case& c, const Fixed& fixed, const Implementation& row) {
   constexpr int most_tries = 200;
@@ -210,6 +219,7 @@ void draw_problem(Case& c, const Fixed& fixed, const Implementation& row) {
   for (int tries = 0; tries < most_tries; ++tries) {
     c = begun;
     draw_shape(c, fixed);
+    if (tries >= most_tries / 2) make_plain(c, fixed);
     draw_sequences(c);
     draw_data(c);
     draw_options(c);

