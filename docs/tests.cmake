@@ -27,8 +27,9 @@ function(attn_test file library)
   target_link_libraries(${target} PRIVATE ${library} GTest::gtest_main)
   if(ARGN)
     attn_engine_flags(${target} ${ARGN})
-  elseif(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-    target_compile_options(${target} PRIVATE -O1)  # what takes long is in the libraries
+  endif()
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(${target} PRIVATE -O1)  # half the time to compile; they run for seconds
   endif()
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   attn_label(labels ${file})
