@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "fuzz/clock.h"
 #include "fuzz/random.h"
 
 namespace attn::fuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Ran {
   rc::Shrinkable<Case> drawn;
@@ -68,6 +63,10 @@ std::vector<std::optional<Ran>> run_batch(const CampaignOptions& o, std::uint64_
 
 std::uint64_t cases_of(const Shard& shard, std::uint64_t cases) {
   return cases <= shard.index ? 0 : (cases - shard.index - 1) / shard.count + 1;
+}
+
+std::string report(const Failure& f) {
+  return report(f.shrunk, f.verdict) + "shrunk from  '" + to_text(f.original) + "'\n";
 }
 
 rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uint64_t index) {

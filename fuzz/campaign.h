@@ -36,6 +36,9 @@ struct Failure {
   Verdict verdict;  ///< of the shrunk case
 };
 
+/// The report of its shrunk case, and what that was shrunk from.
+std::string report(const Failure& failure);
+
 struct CampaignResult {
   std::uint64_t cases = 0;
   std::map<Outcome, std::uint64_t> outcomes;
@@ -47,6 +50,10 @@ struct CampaignResult {
   std::string refused, refused_case;
   bool refused_is_plain = false;
 
+  std::uint64_t count_of(Outcome outcome) const {
+    const auto found = outcomes.find(outcome);
+    return found == outcomes.end() ? 0 : found->second;
+  }
   double cases_per_second() const { return seconds > 0 ? static_cast<double>(cases) / seconds : 0; }
 };
 

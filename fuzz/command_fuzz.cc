@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "fuzz/commands.h"
@@ -23,38 +22,6 @@ namespace attn::fuzz {
 namespace {
 
 constexpr double mistrusted_budget = 0.2;
-
-}  // namespace
-
-void fix_shape(const std::string& text, Fixed& fixed) {
-  struct Name {
-    const char* name;
-    std::optional<int> Fixed::*value;
-  };
-  constexpr Name names[] = {{"B", &Fixed::b},   {"Hq", &Fixed::hq},   {"Hkv", &Fixed::hkv},
-                            {"Sq", &Fixed::sq}, {"Skv", &Fixed::skv}, {"Dv", &Fixed::dv},
-                            {"D", &Fixed::d}};
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    bool known = false;
-    for (const Name& n : names) {
-      const std::string digits =
-          word.starts_with(n.name) ? word.substr(std::string(n.name).size()) : "";
-      if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos ||
-          digits.size() > 6)
-        continue;
-      fixed.*n.value = std::stoi(digits);
-      known = true;
-      break;
-    }
-    if (!known)
-      throw std::invalid_argument(fmt::format(
-          "--shape: '{}', expected words such as B2 Hq4 Hkv2 Sq64 Skv65 D64 Dv64", word));
-  }
-  if (fixed.d == 0) throw std::invalid_argument("--shape: D0, expected at least D1");
-}
-
-namespace {
 
 /// What the types that are built into this program fix.
 void fix_types(const FuzzArguments& a, Fixed& fixed) {
@@ -159,15 +126,10 @@ class Progress {
   double last_ = -10;
 };
 
-std::uint64_t count_of(const CampaignResult& r, Outcome o) {
-  const auto found = r.outcomes.find(o);
-  return found == r.outcomes.end() ? 0 : found->second;
-}
-
 void print_summary(const CampaignResult& r) {
   fmt::print("{} cases in {:.1f} s: {:.0f} a second; {} mistrusted, {} refused\n", r.cases,
-             r.seconds, r.cases_per_second(), count_of(r, Outcome::mistrusted),
-             count_of(r, Outcome::refused));
+             r.seconds, r.cases_per_second(), r.count_of(Outcome::mistrusted),
+             r.count_of(Outcome::refused));
   for (const auto& [dimension, regions] : r.coverage) {
     std::string line;
     for (const auto& [region, n] : regions) line += fmt::format("  {} {}", region, n);
@@ -195,7 +157,7 @@ bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
 std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const CampaignResult& r,
                                         bool shipped) {
   Checked power{"power", ""}, coverage{"coverage", ""}, relations{"relations", ""};
-  const double mistrusted = static_cast<double>(count_of(r, Outcome::mistrusted));
+  const double mistrusted = static_cast<double>(r.count_of(Outcome::mistrusted));
   if (mistrusted > mistrusted_budget * static_cast<double>(r.cases))
     power.failure = fmt::format(
         "too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
@@ -225,9 +187,8 @@ int finish(const FuzzRecord& record, const FuzzArguments& a, const RunOptions& o
     if (!c.failure.empty()) fmt::print("corpus {}\n{}", c.name, c.failure);
   for (const Checked& c : record.whole) fmt::print("{}", c.failure);
   if (const std::optional<Failure>& f = record.campaign.failure) {
-    fmt::print("{}", report(f->shrunk, f->verdict));
+    fmt::print("{}", report(*f));
     if (!a.html.empty()) write_failure_page(a.html, f->shrunk, options, to_text(f->original));
-    fmt::print("shrunk from  '{}'\n", to_text(f->original));
     if (!a.corpus.empty()) fmt::print("added        {}\n", add_to_user_corpus(a.corpus, *f));
   }
   if (record.is_clean()) fmt::print("no discrepancy\n");
@@ -258,7 +219,7 @@ int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord&
   if (isatty(2)) fmt::print(stderr, "\n");
   const bool user_given =
       options.fixed.mod || options.fixed.mask || built_in_types() || !a.shape.empty();
-  const bool all_refused = count_of(r, Outcome::refused) == r.cases;
+  const bool all_refused = r.count_of(Outcome::refused) == r.cases;
   if (!r.refused.empty() && ((user_given && r.refused_is_plain) || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
   const bool right = examine_fixed(options.fixed, record.examination);

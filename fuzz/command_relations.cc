@@ -1,20 +1,15 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "fuzz/campaign.h"
 #include "fuzz/case_sequences.h"
+#include "fuzz/clock.h"
 #include "fuzz/commands.h"
 #include "fuzz/relations.h"
 
 namespace attn::fuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A case of this row and shape; a step of decoding has few queries.
 Case case_of(const Implementation& row, Fixed shape, std::uint64_t seed, std::uint64_t n) {

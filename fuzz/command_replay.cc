@@ -1,43 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <fstream>
-#include <thread>
-
 #include "fuzz/commands.h"
 #include "fuzz/relations.h"
 #include "fuzz/report_html.h"
 
 namespace attn::fuzz {
-
-Engine parse_engine(const std::string& name) {
-  for (const Engine e : {Engine::warp, Engine::thread})
-    if (name == name_of(e)) return e;
-  throw std::invalid_argument(fmt::format("--engine: '{}', expected warp or thread", name));
-}
-
-int jobs_or_cores(int jobs) {
-  return jobs > 0 ? jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << std::flush;
-  if (!file) throw std::invalid_argument(fmt::format("'{}': cannot be written", path));
-}
-
-PlantedFault parse_planted(const std::string& name) {
-  if (name.empty()) return PlantedFault::none;
-  for (const PlantedFaultInfo& fault : planted_faults)
-    if (fault.name == name) return fault.fault;
-  throw std::invalid_argument(
-      fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", name));
-}
-
-void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
-                        const std::string& original) {
-  write_file(path, to_html(report_page(c, options, run_details(c, options), original)));
-}
 
 static int replay_relation(const Relation& relation, const Case& c, const RunOptions& options) {
   const std::optional<Case> fitted = relation.fitted(c);

@@ -118,13 +118,18 @@ TEST(FileVerdict, ContractsDiffer) {
   EXPECT_EQ(outcome(p, off, Rounds::tf32), Outcome::pass);
 }
 
+/// One query and `keys` keys of size 1 whose scores are 0, V = 1.
+FileProblem equal_keys(const char* dtype, std::int64_t keys) {
+  const std::vector<double> ones(static_cast<std::size_t>(keys), 1);
+  return read_problem(file_of({new_array("q", dtype, {1, 1, 1, 1}, {0}),
+                               new_array("k", dtype, {1, 1, keys, 1}, ones),
+                               new_array("v", dtype, {1, 1, keys, 1}, ones)}),
+                      {});
+}
+
 /// A row of 61 keys whose scores are all 0, and a program that keeps P = 1/61, rounded to bf16.
 TEST(FileVerdict, EagerAllowsNormalisedWeightsInTheStorageType) {
-  const std::vector<double> ones(61, 1);
-  const Arrays inputs = {new_array("q", "BF16", {1, 1, 1, 1}, {0}),
-                         new_array("k", "BF16", {1, 1, 61, 1}, ones),
-                         new_array("v", "BF16", {1, 1, 61, 1}, ones)};
-  const FileProblem p = read_problem(file_of(inputs), {});
+  const FileProblem p = equal_keys("BF16", 61);
   const double o = rounded_to(DType::bf16, 61 * rounded_to(DType::bf16, 1.0 / 61));
   ASSERT_NE(o, 1);
   const Arrays outputs = {new_array("o", "BF16", {1, 1, 1, 1}, {o}),
@@ -136,11 +141,7 @@ TEST(FileVerdict, EagerAllowsNormalisedWeightsInTheStorageType) {
 /// 160 equal scores: a program that adds up V / 160 in fp32 is off where one that adds up V is
 /// exact.
 TEST(FileVerdict, WeightsMayBeDividedBeforeTheyMeetV) {
-  const std::vector<double> ones(160, 1);
-  const Arrays inputs = {new_array("q", "F32", {1, 1, 1, 1}, {0}),
-                         new_array("k", "F32", {1, 1, 160, 1}, ones),
-                         new_array("v", "F32", {1, 1, 160, 1}, ones)};
-  const FileProblem p = read_problem(file_of(inputs), {});
+  const FileProblem p = equal_keys("F32", 160);
   float o = 0;
   for (int j = 0; j < 160; ++j) o += 1.0f / 160;
   ASSERT_GT(std::abs(o - 1), 1e-6);

@@ -12,21 +12,12 @@ bool all_right(const std::vector<Checked>& checked) {
                      [](const Checked& c) { return c.failure.empty(); });
 }
 
-std::uint64_t count_of(const CampaignResult& r, Outcome o) {
-  const auto found = r.outcomes.find(o);
-  return found == r.outcomes.end() ? 0 : found->second;
-}
-
-std::string report_of(const Failure& f) {
-  return report(f.shrunk, f.verdict) + fmt::format("shrunk from  '{}'\n", to_text(f.original));
-}
-
 /// The rows that were drawn, each with what failed in it.
 std::vector<Checked> rows_of(const CampaignResult& r) {
   std::vector<Checked> rows;
   for (const auto& [name, cases] : r.coverage.at("implementation")) {
     const bool failed = r.failure && r.failure->original.implementation == name;
-    if (cases > 0 || failed) rows.push_back({name, failed ? report_of(*r.failure) : ""});
+    if (cases > 0 || failed) rows.push_back({name, failed ? report(*r.failure) : ""});
   }
   return rows;
 }
@@ -46,8 +37,8 @@ nlohmann::json to_json(const FuzzRecord& record) {
   j["clean"] = record.is_clean();
   j["cases"] = r.cases;
   j["failed"] = failed;
-  j["mistrusted"] = count_of(r, Outcome::mistrusted);
-  j["refused"] = count_of(r, Outcome::refused);
+  j["mistrusted"] = r.count_of(Outcome::mistrusted);
+  j["refused"] = r.count_of(Outcome::refused);
   j["cases_per_second"] = r.cases_per_second();
   j["seconds"] = r.seconds;
   j["seed"] = record.seed;
@@ -80,8 +71,8 @@ std::string to_junit(const FuzzRecord& record) {
       {"engine", record.engine},
       {"cases", fmt::to_string(r.cases)},
       {"seconds", fmt::to_string(r.seconds)},
-      {"mistrusted", fmt::to_string(count_of(r, Outcome::mistrusted))},
-      {"refused", fmt::to_string(count_of(r, Outcome::refused))},
+      {"mistrusted", fmt::to_string(r.count_of(Outcome::mistrusted))},
+      {"refused", fmt::to_string(r.count_of(Outcome::refused))},
   };
   return junit_xml("attnproof fuzz",
                    {{"corpus", record.corpus}, campaign, {"whole", record.whole}});

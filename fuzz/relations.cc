@@ -72,37 +72,15 @@ std::string report(const Relation& relation, const Case& fitted, const RelationV
       relation.may_differ, tool_name(), to_text(fitted), relation.name);
 }
 
+const Implementation& row_of(const Case& c) { return implementation_named(c.implementation); }
+bool has_rows(const Case& c) { return c.b > 0 && c.hkv > 0 && c.sq > 0; }
+
 void forbid(Case& c, std::initializer_list<Op> ops) {
   for (const Op op : ops) {
     if (uses(c.mod, op)) c.mod = variable(Op::score);
     if (uses(c.mask, op)) c.mask = condition_constant(true);
   }
   drop_unread_tables(c);
-}
-
-Tensor<double, 4> rotated(const Tensor<double, 4>& x, int axis, std::int64_t by) {
-  Tensor<double, 4> y(x.extents());
-  const auto& e = x.extents();
-  std::array<std::int64_t, 4> i;
-  for (i[0] = 0; i[0] < e[0]; ++i[0])
-    for (i[1] = 0; i[1] < e[1]; ++i[1])
-      for (i[2] = 0; i[2] < e[2]; ++i[2])
-        for (i[3] = 0; i[3] < e[3]; ++i[3]) {
-          auto to = i;
-          to[axis] = (to[axis] + by + e[axis]) % e[axis];
-          y(to[0], to[1], to[2], to[3]) = x(i[0], i[1], i[2], i[3]);
-        }
-  return y;
-}
-
-Tensor<double, 4> with_rows(const Tensor<double, 4>& x, std::int64_t rows) {
-  const auto& e = x.extents();
-  Tensor<double, 4> y({e[0], e[1], rows, e[3]});
-  for (std::int64_t b = 0; b < e[0]; ++b)
-    for (std::int64_t h = 0; h < e[1]; ++h)
-      for (std::int64_t s = 0; s < rows && e[2] > 0; ++s)
-        for (std::int64_t d = 0; d < e[3]; ++d) y(b, h, s, d) = x(b, h, s < e[2] ? s : 0, d);
-  return y;
 }
 
 }  // namespace attn::fuzz

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,11 +67,25 @@ RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint6
 std::span<const Relation> bitwise_relations();
 std::span<const Relation> bounded_relations();
 
-/// For their files: the mod and the mask become plain where they use what they must not.
+/// For their files: the row of the table that a case is for, and whether it has a query row.
+const Implementation& row_of(const Case& c);
+bool has_rows(const Case& c);
+/// The mod and the mask become plain where they use what they must not.
 void forbid(Case& c, std::initializer_list<Op> ops);
-/// Every `axis` index moved on by `by`, the last ones to the front.
-Tensor<double, 4> rotated(const Tensor<double, 4>& x, int axis, std::int64_t by);
-/// Rows appended by copies of the first one.
-Tensor<double, 4> with_rows(const Tensor<double, 4>& x, std::int64_t rows);
+/// A tensor of these extents whose element at an index is that of x at `place(index)`.
+template <class Place>
+Tensor<double, 4> gathered(const Tensor<double, 4>& x, const std::array<std::int64_t, 4>& extents,
+                           Place place) {
+  Tensor<double, 4> y(extents);
+  std::array<std::int64_t, 4> i;
+  for (i[0] = 0; i[0] < extents[0]; ++i[0])
+    for (i[1] = 0; i[1] < extents[1]; ++i[1])
+      for (i[2] = 0; i[2] < extents[2]; ++i[2])
+        for (i[3] = 0; i[3] < extents[3]; ++i[3]) {
+          const std::array<std::int64_t, 4> from = place(i);
+          y(i[0], i[1], i[2], i[3]) = x(from[0], from[1], from[2], from[3]);
+        }
+  return y;
+}
 
 }  // namespace attn::fuzz

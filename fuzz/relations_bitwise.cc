@@ -16,7 +16,6 @@ namespace {
 using Values = Tensor<double, 4>;
 using At = std::array<std::int64_t, 4>;
 
-const Implementation& row_of(const Case& c) { return implementation_named(c.implementation); }
 bool is_backward(const Case& c) { return row_of(c).pass == Pass::backward; }
 
 /// A NaN is a NaN whatever its payload.
@@ -62,7 +61,6 @@ void resize_batch(Case& c, int b) {
   if (!c.key_lengths.empty()) c.key_lengths.resize(b, c.key_lengths.front());
   c.b = b;
 }
-bool has_rows(const Case& c) { return c.b > 0 && c.hkv > 0 && c.sq > 0; }
 
 // ---- copies, and their order -------------------------------------------------------------------
 
@@ -90,18 +88,7 @@ std::string broken_copies(const RelationRun& r, int axis) {
     return i;
   };
   PassInputs in = r.in;
-  for (Values* x : {&in.q, &in.k, &in.v, &in.d_o}) {
-    const Values from = *x;
-    const At& e = x->extents();
-    At i;
-    for (i[0] = 0; i[0] < e[0]; ++i[0])
-      for (i[1] = 0; i[1] < e[1]; ++i[1])
-        for (i[2] = 0; i[2] < e[2]; ++i[2])
-          for (i[3] = 0; i[3] < e[3]; ++i[3]) {
-            const At j = first(i);
-            (*x)(i[0], i[1], i[2], i[3]) = from(j[0], j[1], j[2], j[3]);
-          }
-  }
+  for (Values* x : {&in.q, &in.k, &in.v, &in.d_o}) *x = gathered(*x, x->extents(), first);
   std::fill(in.d_lse.values().begin(), in.d_lse.values().end(), 0.25);
   for (const auto& [name, x] : r.run(r.c, in))
     if (is_per_head(name))
@@ -109,6 +96,14 @@ std::string broken_copies(const RelationRun& r, int axis) {
   return {};
 }
 
+/// Every `axis` index moved on by `by`, the last ones to the front.
+Values rotated(const Values& x, int axis, std::int64_t by) {
+  const std::int64_t n = x.extents()[axis];
+  return gathered(x, x.extents(), [=](At i) {
+    i[axis] = (i[axis] - by + n) % n;
+    return i;
+  });
+}
 template <class T>
 void rotate_list(std::vector<T>& list, int by) {
   if (!list.empty()) std::rotate(list.begin(), list.end() - by, list.end());
@@ -161,13 +156,12 @@ std::string broken_groups(const RelationRun& r) {
   in.sizes = c.sizes();
   in.sequences = logical_sequences(c);
   const int group = r.c.hq / r.c.hkv;
-  for (auto [to, from] : {std::pair{&in.k, &r.in.k}, std::pair{&in.v, &r.in.v}}) {
-    const At& e = from->extents();
-    *to = Values({e[0], c.hq, e[2], e[3]});
-    for (std::int64_t b = 0; b < e[0]; ++b)
-      for (std::int64_t h = 0; h < c.hq; ++h)
-        for (std::int64_t s = 0; s < e[2]; ++s)
-          for (std::int64_t d = 0; d < e[3]; ++d) (*to)(b, h, s, d) = (*from)(b, h / group, s, d);
+  for (Values* x : {&in.k, &in.v}) {
+    const At& e = x->extents();
+    *x = gathered(*x, {e[0], c.hq, e[2], e[3]}, [group](At i) {
+      i[1] /= group;
+      return i;
+    });
   }
   const Outputs one = r.run(r.c, r.in), other = r.run(c, in);
   for (const char* name : {"O", "LSE", "row max", "dQ"})
@@ -177,7 +171,19 @@ std::string broken_groups(const RelationRun& r) {
   return {};
 }
 
-constexpr int more_keys = 37;
+/// More keys, copies of the first one.
+void add_keys(Case& c, PassInputs& in) {
+  c.skv += 37;
+  in.sizes = c.sizes();
+  in.sequences = logical_sequences(c);
+  for (Values* x : {&in.k, &in.v}) {
+    const At e = x->extents();
+    *x = gathered(*x, {e[0], e[1], c.skv, e[3]}, [&e](At i) {
+      if (i[2] >= e[2]) i[2] = 0;
+      return i;
+    });
+  }
+}
 
 std::optional<Case> dense(Case c) {
   if (sequences_of(c) != Sequences::dense || !has_rows(c) || c.skv == 0) return {};
@@ -203,14 +209,10 @@ std::string difference_but_for_keys(const Outputs& one, const Outputs& other) {
 }
 std::string broken_by_masked_keys(const RelationRun& r) {
   Case c = r.c;
-  c.skv += more_keys;
+  PassInputs in = r.in;
+  add_keys(c, in);
   c.mask = apply_op(Op::logical_and,
                     {c.mask, apply_op(Op::less, {variable(Op::kv), index_constant(r.c.skv)})});
-  PassInputs in = r.in;
-  in.sizes = c.sizes();
-  in.sequences = logical_sequences(c);
-  in.k = with_rows(in.k, c.skv);
-  in.v = with_rows(in.v, c.skv);
   return difference_but_for_keys(r.run(r.c, r.in), r.run(c, in));
 }
 
@@ -222,12 +224,8 @@ std::optional<Case> cached(Case c) {
 }
 std::string broken_by_capacity(const RelationRun& r) {
   Case c = r.c;
-  c.skv += more_keys;
   PassInputs in = r.in;
-  in.sizes = c.sizes();
-  in.sequences = logical_sequences(c);
-  in.k = with_rows(in.k, c.skv);
-  in.v = with_rows(in.v, c.skv);
+  add_keys(c, in);
   return difference(r.run(r.c, r.in), r.run(c, in));
 }
 std::optional<Case> paged(Case c) {

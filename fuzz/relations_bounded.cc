@@ -1,90 +1,18 @@
-// Relations that hold up to rounding. What correct runs may differ by is bounded from the lengths
-// of the vectors alone, O(S D) work, for the identity mod:
-//
-//     |s_ij| <= A_i = |scale| |q_i| max_j |k_j|                                  (Cauchy)
-//     e_i     = (c(D) + u_S + 2 u_in + 4 u) A_i + D 2^-126                      of one score
-//     delta_i = expm1(e_i + (n/16 + 3 + splits) u_exp + 2^-20 (A_i + log n + 1))    of one weight,
-//     rescales and the
-//                                                                                  merge of splits
-//                                                                                  included
-//     E_L     = delta_i + c(n) + 8 u (A_i + log n + 1)                          of LSE
-//     E_O     = (2 delta_i + u_P + c(n)) max_j |v_jd| + n eta max_j |v_jd| + u_out |O|     of O
-//
-// u = 2^-24, c(n) the error of an n-term fp32 sum in any order. Nothing here is probabilistic: a
-// correct kernel cannot exceed it.
+// Relations that hold up to rounding: within the errors of fuzz/relation_errors.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "fuzz/case_sequences.h"
+#include "fuzz/relation_errors.h"
 #include "fuzz/relations.h"
 
 namespace attn::fuzz {
 namespace {
 
 using Values = Tensor<double, 4>;
-constexpr double u = 0x1p-24;
-
-const Implementation& row_of(const Case& c) { return implementation_named(c.implementation); }
-
-/// The errors of one pass, from the lengths of its vectors.
-class Errors {
- public:
-  Errors(const Case& c, const PassInputs& in)
-      : in_(in), may_(row_of(c).numerics(c.dtype)), group_(c.hkv ? c.hq / c.hkv : 1) {
-    for (int b = 0; b < c.b; ++b) {
-      longest_key_.emplace_back(c.hkv);
-      for (int h = 0; h < c.hkv; ++h)
-        for (int j = 0; j < keys(b); ++j)
-          longest_key_[b][h] = std::max(longest_key_[b][h], length(in.k, b, h, j));
-    }
-  }
-
-  double sum(double n) const { return (n + 4) * 2 * u; }
-  double probability() const { return may_.probability_rounding; }
-  double output() const { return unit_roundoff(may_.storage); }
-  double underflow() const { return underflow_error(may_.storage); }
-  int keys(int b) const { return in_.sequences[b].sizes.skv; }
-
-  /// A_i
-  double largest_score(int b, int h, int i) const {
-    return std::abs(in_.scale) * length(in_.q, b, h, i) * longest_key_[b][h / group_];
-  }
-  /// max_j |v_jd|
-  double largest_value(int b, int h, int d) const {
-    double v = 0;
-    for (int j = 0; j < keys(b); ++j) v = std::max(v, std::abs(in_.v(b, h / group_, j, d)));
-    return v;
-  }
-  /// delta_i, of a row whose scores reach `a`.
-  double weight(int b, double a) const {
-    const double d = static_cast<double>(in_.q.extents()[3]), n = keys(b),
-                 inputs = 2 * may_.input_rounding,
-                 score = (sum(d) + may_.score_rounding + inputs + 4 * u) * a + d * 0x1p-126;
-    return std::expm1(score + (n / 16 + 3 + may_.most_splits) * may_.exp_rounding +
-                      0x1p-20 * (a + std::log(n + 1) + 1));
-  }
-  double lse(int b, double a) const {
-    return weight(b, a) + sum(keys(b)) + 8 * u * (a + std::log(keys(b) + 1.0) + 1);
-  }
-  double o(int b, double a, double largest, double value) const {
-    const double inner =
-        (2 * weight(b, a) + probability() + sum(keys(b)) + keys(b) * underflow()) * largest;
-    return inner + output() * (std::abs(value) + inner) + underflow();
-  }
-
- private:
-  static double length(const Values& x, int b, int h, int s) {
-    double sum = 0;
-    for (std::int64_t d = 0; d < x.extents()[3]; ++d) sum += x(b, h, s, d) * x(b, h, s, d);
-    return std::sqrt(sum);
-  }
-  const PassInputs& in_;
-  Numerics may_;
-  int group_;
-  std::vector<std::vector<double>> longest_key_;  ///< [B][Hkv]
-};
+using At = std::array<std::int64_t, 4>;
 
 std::string off(const std::string& what, double got, double expected, double bound) {
   return fmt::format("{} is {:.9g}, expected {:.9g} within {:.3g}", what, got, expected, bound);
@@ -101,7 +29,7 @@ struct Expected {
   double times = 2;
 };
 std::string difference(const RelationRun& r, const Outputs& got, const Expected& expected) {
-  const Errors errors(r.c, r.in);
+  const RelationErrors errors(r.c, r.in);
   const Values &o = expected.outputs.at("O"), &lse = expected.outputs.at("LSE");
   for (int b = 0; b < r.c.b; ++b)
     for (int h = 0; h < r.c.hq; ++h) {
@@ -109,7 +37,7 @@ std::string difference(const RelationRun& r, const Outputs& got, const Expected&
       for (int d = 0; d < r.c.dv; ++d) largest.push_back(errors.largest_value(b, h, d));
       for (int i = 0; i < static_cast<int>(r.in.sequences[b].sizes.sq); ++i) {
         const double a = errors.largest_score(b, h, i), wanted = lse(b, h, i, 0) + expected.shift,
-                     e = expected.times * errors.lse(b, a) + 4 * u * std::abs(expected.shift);
+                     e = expected.times * errors.lse(b, a) + 4 * u32 * std::abs(expected.shift);
         if (const double x = got.at("LSE")(b, h, i, 0); !near(x, wanted, e))
           return off(fmt::format("LSE[b{} h{} q{}]", b, h, i), x, wanted, e);
         for (int d = 0; d < r.c.dv; ++d) {
@@ -125,7 +53,7 @@ std::string difference(const RelationRun& r, const Outputs& got, const Expected&
 // ---- fitted ------------------------------------------------------------------------------------
 
 std::optional<Case> plain(Case c) {
-  if (c.b == 0 || c.hkv == 0 || c.sq == 0) return {};
+  if (!has_rows(c)) return {};
   c.mod = variable(Op::score);
   c.sink = false, c.dropout = 0, c.d_lse = false, c.row_max = false;
   if (c.fill == Fill::nan_keys) c.fill = Fill::gaussian;
@@ -167,12 +95,12 @@ std::optional<Case> backward(Case c) {
 
 std::string broken_by_key_order(const RelationRun& r) {
   PassInputs in = r.in;
-  for (auto [to, from] : {std::pair{&in.k, &r.in.k}, std::pair{&in.v, &r.in.v}})
-    for (const Sequence& s : in.sequences)
-      for (std::int64_t h = 0; h < r.c.hkv; ++h)
-        for (int j = 0; j < s.sizes.skv; ++j)
-          for (std::int64_t d = 0; d < from->extents()[3]; ++d)
-            (*to)(s.b, h, j, d) = (*from)(s.b, h, s.sizes.skv - 1 - j, d);
+  for (Values* x : {&in.k, &in.v})
+    *x = gathered(*x, x->extents(), [&](At i) {
+      const int keys = in.sequences[i[0]].sizes.skv;
+      if (i[2] < keys) i[2] = keys - 1 - i[2];
+      return i;
+    });
   return difference(r, r.run(r.c, in), {r.run(r.c, r.in)});
 }
 
@@ -229,15 +157,11 @@ std::string broken_by_step(const RelationRun& r) {
         for (int d = 0; d < c.d; ++d) in.q(b, h, c.skv - r.c.sq + i, d) = r.in.q(b, h, i, d);
   const Outputs whole = r.run(c, in);
   Outputs last;
-  for (const auto& [name, x] : whole) {
-    Values rows({c.b, c.hq, r.c.sq, x.extents()[3]});
-    for (int b = 0; b < c.b; ++b)
-      for (int h = 0; h < c.hq; ++h)
-        for (int i = 0; i < r.c.sq; ++i)
-          for (std::int64_t d = 0; d < x.extents()[3]; ++d)
-            rows(b, h, i, d) = x(b, h, c.skv - r.c.sq + i, d);
-    last[name] = std::move(rows);
-  }
+  for (const auto& [name, x] : whole)
+    last[name] = gathered(x, {c.b, c.hq, r.c.sq, x.extents()[3]}, [&](At i) {
+      i[2] += c.skv - r.c.sq;
+      return i;
+    });
   return difference(r, r.run(r.c, r.in), {last});
 }
 
@@ -246,7 +170,7 @@ std::string broken_by_ones(const RelationRun& r) {
   PassInputs in = r.in;
   std::fill(in.v.values().begin(), in.v.values().end(), 1.0);
   const Outputs got = r.run(r.c, in);
-  const Errors errors(r.c, in);
+  const RelationErrors errors(r.c, in);
   for (int b = 0; b < r.c.b; ++b)
     for (int h = 0; h < r.c.hq; ++h)
       for (int i = 0; i < r.in.sequences[b].sizes.sq; ++i) {
@@ -279,7 +203,8 @@ bool attends(const Outputs& out, int b, int h, int i) {
 /// Calls f(b, kv head) and sums over the rows of its group: f(b, h, i, tau), where P of the
 /// backward pass, exp(s - LSE) with s and LSE of their own errors, sums to 1 within tau, rounded.
 template <class F>
-void for_rows_of_group(const RelationRun& r, const Errors& errors, int b, int kv_head, F f) {
+void for_rows_of_group(const RelationRun& r, const RelationErrors& errors, int b, int kv_head,
+                       F f) {
   const int group = r.c.hq / r.c.hkv;
   for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
     for (int i = 0; i < r.in.sequences[b].sizes.sq; ++i) {
@@ -292,7 +217,7 @@ void for_rows_of_group(const RelationRun& r, const Errors& errors, int b, int kv
 std::string broken_dv_sum(const RelationRun& r) {
   const PassInputs in = above_zero(r);
   const Outputs got = r.run(r.c, in);
-  const Errors errors(r.c, in);
+  const RelationErrors errors(r.c, in);
   for (int b = 0; b < r.c.b; ++b)
     for (int h = 0; h < r.c.hkv; ++h)
       for (int d = 0; d < r.c.dv; ++d) {
@@ -315,7 +240,7 @@ std::string broken_dv_sum(const RelationRun& r) {
 std::string broken_dv_v(const RelationRun& r) {
   const PassInputs in = above_zero(r);
   const Outputs got = r.run(r.c, in);
-  const Errors errors(r.c, in);
+  const RelationErrors errors(r.c, in);
   for (int b = 0; b < r.c.b; ++b)
     for (int h = 0; h < r.c.hkv; ++h) {
       double dv_v = 0, d_o_o = 0, bound = 0, values = 0;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fuzz/campaign.h"
+#include "fuzz/commands.h"
 
 namespace attn::fuzz {
 namespace {
@@ -66,8 +67,7 @@ TEST(Relations, ManyFindAPlantedFault) {
   for (const Found& f : found) {
     const Relation& relation = relation_named(f.relation);
     RunOptions options;
-    for (const PlantedFaultInfo& fault : planted_faults)
-      if (fault.name == f.fault) options.planted = fault.fault;
+    options.planted = parse_planted(f.fault);
     Fixed fixed;
     fixed.implementations = {f.implementation};
     for (int n = 0; n < 200 && !proved.contains(relation.name); ++n) {
@@ -83,26 +83,6 @@ TEST(Relations, ManyFindAPlantedFault) {
 TEST(Relations, AreKnownByName) {
   for (const Relation& relation : relations()) EXPECT_EQ(&relation_named(relation.name), &relation);
   EXPECT_THROW(relation_named("sums"), std::invalid_argument);
-}
-
-/// Prints which relation sees which fault: ATTN_RELATION_TABLE=1 in the environment.
-TEST(Relations, Table) {
-  if (!std::getenv("ATTN_RELATION_TABLE")) GTEST_SKIP() << "the table takes minutes";
-  for (const PlantedFaultInfo& fault : hunted_faults()) {
-    RunOptions options;
-    options.planted = fault.fault;
-    std::printf("%-5s", fault.name.data());
-    for (const Relation& relation : relations()) {
-      std::string by;
-      for (int n = 0; n < 60 && by.empty(); ++n) {
-        const std::optional<Case> c = relation.fitted(drawn_case({}, 5, n).value());
-        if (c && is_failure(run_relation(relation, *c, options).outcome)) by = c->implementation;
-      }
-      if (!by.empty()) std::printf(" %s(%s)", relation.name.data(), by.c_str());
-    }
-    std::printf("\n");
-    std::fflush(stdout);
-  }
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ RawOutputs run_raw(const Case& c, const RunOptions& options) {
 
 PassInputs inputs_of(const Case& c) {
   const TableStore tables(c.tables, c.sizes(), c.seed);
-  return make_inputs(c, TreeMod(c.mod, tables.tables()), TreeMask(c.mask, tables.tables()));
+  return make_inputs(c, functors_of(c, tables.tables())->ask());
 }
 
 Outputs run_on(const Case& c, const PassInputs& in, const RunOptions& options,

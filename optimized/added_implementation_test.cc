@@ -6,6 +6,7 @@
 
 #include "optimized/attention_arguments.h"
 #include "optimized/call_check.h"
+#include "optimized/refusal_fixtures.h"
 
 namespace attn {
 namespace {
@@ -23,17 +24,6 @@ Implementation plain(std::string_view name) {
           .refusal = [](const Problem&) -> std::optional<std::string> { return {}; },
           .numerics = [](DType storage) { return Numerics{.storage = storage}; },
           .warp = run_on_warp};
-}
-
-/// What `f` throws as std::invalid_argument; empty: nothing.
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-    return {};
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
 }
 
 template <class Change>

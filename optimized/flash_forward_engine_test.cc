@@ -13,6 +13,7 @@
 #include "mods/alibi.h"
 #include "mods/soft_cap.h"
 #include "optimized/attention.h"
+#include "optimized/refusal_fixtures.h"
 #include "optimized/simt/fault.h"
 
 namespace attn {
@@ -190,21 +191,6 @@ TEST(FlashForward, ZeroSizesAreNoWork) {
   Inputs no_values(1, 1, 1, 3, 3, 8, 0);
   no_values.run(ChosenMod{}, SameParity{});
   expect_lse(no_values.lse(0, 0, 0), std::log(2.0));
-}
-
-/// The message of std::invalid_argument; empty if nothing was thrown.
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-    return {};
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-}
-void expect_names(const std::string& message, std::initializer_list<const char*> parts) {
-  for (const char* part : parts)
-    EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
 }
 
 TEST(FlashForwardRefuses, WhatDoesNotFit) {

@@ -17,6 +17,7 @@
 #include "optimized/attention_arguments.h"
 #include "optimized/implementations.h"
 #include "optimized/planted_faults.h"
+#include "optimized/refusal_fixtures.h"
 
 /// What the tests of the paths share: tensors with a mod and a mask as text, run by a row of the
 /// table.
@@ -184,21 +185,6 @@ bool has_nan(const Tensor<X, Rank>& x) {
     }
   }
   return false;
-}
-
-/// The message of std::invalid_argument; empty if nothing was thrown.
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-    return {};
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-}
-inline void expect_names(const std::string& message, std::initializer_list<const char*> parts) {
-  for (const char* part : parts)
-    EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
 }
 
 }  // namespace attn::path_test
