@@ -16,6 +16,11 @@ function(attn_label out file)
   set(${out} "${label}" PARENT_SCOPE)
 endfunction()
 
+# What almost every test includes, compiled once for all that are compiled alike. The preset `dev`
+# goes without, so that a test that forgets an include is seen.
+set(precompiled <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <optional> <random>
+                <span> <stdexcept> <string> <vector> <Eigen/Core> <gtest/gtest.h>)
+
 # attn_test(<file> <library> [warp|thread]): one test executable, for one engine where it is named.
 function(attn_test file library)
   string(REGEX REPLACE "\\.cc$" "" name ${file})
@@ -30,6 +35,13 @@ function(attn_test file library)
   endif()
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     target_compile_options(${target} PRIVATE -O1)  # half the time to compile; they run for seconds
+  endif()
+  get_property(first GLOBAL PROPERTY ATTN_FIRST_TEST_${library}_${ARGN})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE ${precompiled})
+    set_property(GLOBAL PROPERTY ATTN_FIRST_TEST_${library}_${ARGN} ${target})
   endif()
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   attn_label(labels ${file})

@@ -171,8 +171,7 @@ class Build {
   Build(const TypeArguments& types, const fs::path& cache)
       : types_(types), package_(package()), work_(cache) {
     common_ = compiler();
-    for (const char* flag :
-         {"-std=c++20", "-O1", "-ffp-contract=off", "-Wno-psabi", "-DFMT_HEADER_ONLY=1"})
+    for (const char* flag : {"-std=c++20", "-O1", "-ffp-contract=off", "-Wno-psabi"})
       common_.push_back(flag);
     for (const std::string& flag : words_of(ATTN_BUILD_FLAGS)) common_.push_back(flag);
     for (const std::string& folder : types.includes) common_.push_back("-I" + folder);

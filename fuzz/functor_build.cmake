@@ -16,4 +16,4 @@ set_source_files_properties(fuzz/functor_build.cc PROPERTIES COMPILE_DEFINITIONS
   "ATTN_BUILD_INCLUDE=\"${include}\";ATTN_BUILD_LIBRARIES=\"${PROJECT_BINARY_DIR}\";\
 ATTN_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\";ATTN_BUILD_FLAGS=\"${sanitizers}\";\
 ATTN_ENGINE_FLAGS=\"${engine_flags}\";ATTN_BUILD_SYSTEM_INCLUDES=\"${eigen}\";\
-ATTN_BUILD_LINKS=\"$<TARGET_FILE:rapidcheck> $<TARGET_FILE:Boost::context>\"")
+ATTN_BUILD_LINKS=\"$<TARGET_FILE:rapidcheck> $<TARGET_FILE:fmt::fmt> $<TARGET_FILE:Boost::context>\"")

@@ -102,7 +102,7 @@ endfunction()
 
 # attn_gpu_tool(): the target attnproof_gpu, which is attnproof with the kernels for GPUs in it. One
 # file that runs where there is a driver and a C library and nothing else: what else it needs is
-# linked statically.
+# linked statically, or, as Debian has no static fmt, compiled in from headers.
 function(attn_gpu_tool)
   if(NOT TARGET cuda_compile OR NOT TARGET attn_fuzz)
     return()
@@ -110,9 +110,12 @@ function(attn_gpu_tool)
   find_package(CUDAToolkit REQUIRED)
   file(GLOB timed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/optimized/timed_*.cu)
   attn_cuda_objects(cuda_timed ${timed})
-  add_executable(attnproof_gpu EXCLUDE_FROM_ALL fuzz/attnproof.cc $<TARGET_OBJECTS:cuda_compile>
-                 $<TARGET_OBJECTS:cuda_bfloat16> $<TARGET_OBJECTS:cuda_timed>)
-  target_link_libraries(attnproof_gpu PRIVATE attn_fuzz CUDA::cudart_static)
+  get_target_property(fuzz attn_fuzz SOURCES)
+  add_executable(attnproof_gpu EXCLUDE_FROM_ALL fuzz/attnproof.cc ${fuzz}
+                 $<TARGET_OBJECTS:cuda_compile> $<TARGET_OBJECTS:cuda_bfloat16>
+                 $<TARGET_OBJECTS:cuda_timed>)
+  target_link_libraries(attnproof_gpu PRIVATE attn_kernels rapidcheck fmt::fmt-header-only
+                        nlohmann_json::nlohmann_json CLI11::CLI11 CUDA::cudart_static)
   # Debian's CMake files name the shared Boost.Context; it is left out where nothing needs it.
   target_link_options(attnproof_gpu PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed
                       -Wl,--whole-archive -l:libboost_context.a -Wl,--no-whole-archive)

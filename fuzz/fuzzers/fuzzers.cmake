@@ -33,7 +33,7 @@ function(attn_clang_object out sanitizers source)
   add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${ATTN_CLANG} -std=c++20 -O1 -g1 -Wall -Wextra
             -fsanitize=fuzzer-no-link,${sanitizers} -fno-sanitize-recover=all
-            -DFMT_HEADER_ONLY -I${PROJECT_SOURCE_DIR} ${eigen} -MD -MF ${object}.d
+            -I${PROJECT_SOURCE_DIR} ${eigen} -MD -MF ${object}.d
             -c ${PROJECT_SOURCE_DIR}/${source} -o ${object})
   set(${out} ${object} PARENT_SCOPE)
 endfunction()
@@ -65,8 +65,8 @@ function(attn_fuzzer name runs plain_runs)
       list(APPEND libraries $<TARGET_FILE:${library}>)
     endforeach()
     add_custom_command(OUTPUT ${fuzzer} DEPENDS ${objects} ${arg_LIBRARIES} VERBATIM
-      COMMAND ${ATTN_CLANG} -fsanitize=fuzzer,${arg_SANITIZERS} ${objects} ${libraries} -pthread
-              -o ${fuzzer})
+      COMMAND ${ATTN_CLANG} -fsanitize=fuzzer,${arg_SANITIZERS} ${objects} ${libraries}
+              $<TARGET_FILE:fmt::fmt> -pthread -o ${fuzzer})
     add_custom_target(${name}_libfuzzer ALL DEPENDS ${fuzzer})
   endif()
   add_test(NAME fuzz/fuzzers/${name}_libfuzzer WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
