@@ -21,9 +21,9 @@
 /// of sums, of products and of stored numbers.
 namespace attn::fuzz {
 
-/// Which of the two bounds: `working` is what a verdict uses (probabilistic rounding analysis,
-/// N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41(5), 2019); `rigorous` cannot be exceeded by a
-/// correct kernel in any order of summation and labels a failure as proved.
+/// Which of the two bounds: `working` is what a verdict uses; `rigorous` cannot be exceeded by a
+/// correct kernel in any order of summation and labels a failure as proved. The first is by
+/// probabilistic rounding analysis (N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41(5), 2019).
 enum class BoundKind { working, rigorous };
 
 /// The term that contributes most to a bound.

@@ -29,8 +29,8 @@ struct Fuzzy {
 };
 
 /// An exact value (fp64) with a bound on how far the same expression, computed in fp32 by a correct
-/// kernel, may lie from it: running error analysis (N. J. Higham, Accuracy and Stability of
-/// Numerical Algorithms, 2nd ed., section 3.3). `Dual<Rounded>` bounds the derivative too.
+/// kernel, may lie from it: running error analysis. (N. J. Higham, Accuracy and Stability of
+/// Numerical Algorithms, 2nd ed., section 3.3.) `Dual<Rounded>` bounds the derivative too.
 ///
 /// Where rounding may flip a branch, both branches are allowed for: the error becomes the size of
 /// the jump and the number is marked `ambiguous`.

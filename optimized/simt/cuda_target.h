@@ -45,7 +45,7 @@ ATTN_DEVICE int grid_y() { return static_cast<int>(gridDim.y); }    ///< blocks 
 ATTN_DEVICE int grid_z() { return static_cast<int>(gridDim.z); }    ///< blocks along z
 ATTN_DEVICE int block_threads() { return static_cast<int>(blockDim.x); }  ///< threads of a block
 ATTN_DEVICE int thread_id() { return static_cast<int>(threadIdx.x); }     ///< in the block
-ATTN_DEVICE int lane_id() { return static_cast<int>(threadIdx.x & 31); }  ///< 0 to 31
+ATTN_DEVICE int lane_id() { return static_cast<int>(threadIdx.x & 31); }  ///< in the warp, 0 to 31
 /// The shuffle tells the compiler that the value is the same in the whole warp.
 ATTN_DEVICE int warp_id() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x >> 5), 0);
