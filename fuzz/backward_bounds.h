@@ -22,6 +22,7 @@ StoredForwardResult stored_forward_result(const PassInputs& in, const reference:
                                           const reference::Mask& mask, DType storage);
 }  // namespace detail
 
+/// Runs the fp64 reference forward and rounds: O to `storage`, LSE to fp32.
 template <class Mod, class Mask>
 StoredForwardResult stored_forward_result(const PassInputs& in, const Mod& mod, const Mask& mask,
                                           DType storage) {
@@ -34,18 +35,19 @@ reference::Batch reference_batch(const PassInputs& in);
 
 /// What exact arithmetic gives for the gradients, and how far a correct kernel may be from it.
 struct BackwardBounds {
+  /// One gradient: what exact arithmetic gives, and how far a correct kernel may be from it.
   struct Bounded {
-    Tensor<double, 4> value, bound;
-    Tensor<Term, 4> term;  ///< the dominating term of the bound
+    Tensor<double, 4> value, bound;  ///< [B, H, S, X] of the gradient
+    Tensor<Term, 4> term;            ///< the dominating term of the bound
   };
-  using BoundedVector = fuzz::BoundedVector;
+  using BoundedVector = fuzz::BoundedVector;  ///< the gradient of one captured tensor
   Bounded dq, dk, dv;  ///< [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
   /// The floating tensors that the mod reads, in order of first read; row-major over their extents.
   std::vector<BoundedVector> captured;
   BoundedVector d_sink;  ///< [Hq]; exact zeros where there is no sink
 
-  using Rows = RowCounts;
-  Rows rows;
+  using Rows = RowCounts;     ///< how the rows of the case fell out
+  Rows rows;                  ///< each query row is counted once
   double ambiguous_mass = 0;  ///< the largest share of a row's weight whose branch may flip
   /// The first attended pair whose modified score is NaN or +inf, or its derivative not finite;
   /// empty if there is none.

@@ -16,8 +16,8 @@ namespace attn::fuzz {
 /// A table on its way into a captured tensor of the user's struct: it becomes one of the rank and
 /// the element type that the struct asks for.
 struct TableArgument {
-  const Tables& tables;
-  std::size_t number;
+  const Tables& tables;  ///< of the case, in the order in which they were declared
+  std::size_t number;    ///< which of them the captured tensor is made from, from 0 on
 
   /// @throws std::invalid_argument if there is no such table, or it is of another rank or type.
   template <int Rank, class T>

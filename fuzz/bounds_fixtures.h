@@ -17,6 +17,7 @@ namespace attn::fuzz {
 /// What a kernel that keeps everything in fp32 may round.
 inline constexpr Numerics fp32_numerics{
     .storage = DType::f32, .exp_rounding = 0x1p-22, .tensor_core = false};
+/// What a kernel of this storage type may round: `fp32_numerics`, or that of the flash kernels.
 inline Numerics numerics_of(DType storage) {
   return storage == DType::f32 ? fp32_numerics : flash_numerics(storage);
 }
@@ -41,16 +42,18 @@ inline Case small_case(std::uint64_t seed, int i, std::vector<std::string> imple
 
 /// A case with its inputs, and what a kernel may round.
 struct OracleInputs : Made {
-  Numerics may;
+  Numerics may;  ///< `numerics_of` the case's storage type
 
+  /// @throws std::invalid_argument as make_inputs
   explicit OracleInputs(const Case& c) : Made(c), may(numerics_of(c.dtype)) {}
 };
 
 /// Elements held to their bounds.
 struct Worst {
-  double ratio = 0;  ///< the largest error / bound
-  std::int64_t compared = 0, missed = 0;
+  double ratio = 0;                       ///< the largest error / bound
+  std::int64_t compared = 0, missed = 0;  ///< elements, and those outside their bounds
 
+  /// Compares one element; a bound of infinity holds any value.
   void add(double got, double reference, double bound) {
     ++compared;
     if (got == reference || (std::isnan(got) && std::isnan(reference))) return;
@@ -60,6 +63,7 @@ struct Worst {
     // the distance of a value to the number that must be hit is no bound to come near to
     if (bound > 0x1p-40 * std::abs(reference)) ratio = std::max(ratio, error / bound);
   }
+  /// Compares tensors element by element.
   void add(const std::vector<double>& got, const std::vector<double>& reference,
            const std::vector<double>& bound) {
     for (std::size_t n = 0; n < got.size(); ++n) add(got[n], reference[n], bound[n]);

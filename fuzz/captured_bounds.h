@@ -9,13 +9,13 @@ namespace attn::fuzz {
 
 /// The gradient of one captured tensor with bounds, row-major over its extents.
 struct BoundedVector {
-  std::vector<double> value, bound;
-  std::string name;
+  std::vector<double> value, bound;  ///< one number an entry, 0 where no attended pair reads it
+  std::string name;                  ///< of the tensor, for reports
 };
 
 /// What one pair adds to the gradient of an entry that its mod reads.
 struct Contribution {
-  double value;
+  double value;        ///< dT * (d mod / d entry)
   double error;        ///< of this pair alone
   double delta_shift;  ///< signed: what storing O moves it by, through delta
 };
@@ -27,11 +27,12 @@ class CapturedBounds {
  public:
   /// @throws std::invalid_argument if entries of one tensor share memory.
   explicit CapturedBounds(const std::vector<CapturedTensor>& tensors);
-  bool empty() const { return tensors_.empty(); }
+  bool empty() const { return tensors_.empty(); }  ///< true if the mod reads no floating tensor
+  /// Adds `c` to the entry that `read` names.
   void add(const CapturedSlope& read, const Contribution& c);
   /// Any value is right, NaN where `nan`.
   void spoil(const CapturedSlope& read, bool nan);
-  std::vector<BoundedVector> result() const;
+  std::vector<BoundedVector> result() const;  ///< of all tensors, in the order they were given
 
  private:
   struct Entry {

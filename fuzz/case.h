@@ -38,7 +38,9 @@ enum class Fill {
   exact_powers,    ///< scores -t log 2: every weight a power of two
   exact_pairs,     ///< exact_code where two keys share a code: both win, with 1/2 each
 };
+/// Fills there are; their values are 0 to `fill_count` - 1.
 inline constexpr int fill_count = static_cast<int>(Fill::exact_pairs) + 1;
+/// As a case line names it: "exact_code".
 const char* name_of(Fill fill);
 
 /// How the tensors lie in memory. What the views do not own is poisoned.
@@ -51,30 +53,32 @@ enum class Layout {
   shared_kv,  ///< one K and V for the whole batch: batch stride 0
   spread,     ///< every second element: the last stride is 2
 };
+/// Layouts there are; their values are 0 to `layout_count` - 1.
 inline constexpr int layout_count = static_cast<int>(Layout::spread) + 1;
+/// As a case line names it: "shared_kv".
 const char* name_of(Layout layout);
 
 /// Rows and keys of one block of a block mask.
 struct BlockSize {
-  int q = 0, kv = 0;
+  int q = 0, kv = 0;  ///< both positive
   bool operator==(const BlockSize&) const = default;
 };
 
 /// One attention problem, complete: a few numbers and two expressions from which every bit of the
 /// inputs follows. Its text is one line that people can read and edit, and `attnproof replay` runs.
 struct Case {
-  int b = 1, hq = 1, hkv = 1, sq = 1, skv = 1, d = 8, dv = 8;
-  DType dtype = DType::bf16;
+  int b = 1, hq = 1, hkv = 1, sq = 1, skv = 1, d = 8, dv = 8;  ///< the shape, one letter a length
+  DType dtype = DType::bf16;    ///< of Q, K, V, O and the gradients; LSE is fp32
   std::optional<double> scale;  ///< 1/sqrt(D) if absent
-  Expression mod, mask;
+  Expression mod, mask;         ///< of (score, b, h, q, kv), and of (b, h, q, kv)
   /// C++ types of the user's in place of the expressions; empty: none. They capture the first of
   /// the tables.
   std::string mod_type, mask_type;
-  std::vector<TableSpec> tables;
-  Layout layout = Layout::bhsd;
-  Fill fill = Fill::gaussian;
-  std::uint64_t seed = 0;
-  std::string implementation = "flash_forward";
+  std::vector<TableSpec> tables;                 ///< what the mod and the mask read, by name
+  Layout layout = Layout::bhsd;                  ///< of every tensor
+  Fill fill = Fill::gaussian;                    ///< the regime that is asked for
+  std::uint64_t seed = 0;                        ///< of the inputs and of the tables
+  std::string implementation = "flash_forward";  ///< a row of the table of implementations
   bool small_tile = true;  ///< the small tile of the implementation; else the production one
 
   /// Packed: B sequences, none longer than Sq and Skv. Caches: how much of each one's Skv slots is
@@ -88,9 +92,11 @@ struct Case {
   bool d_lse = false;               ///< backward: LSE has an incoming gradient too
   bool row_max = false;             ///< forward: the row maxima are wanted too
 
+  /// The mod `score`, the mask `true`, one query and one key.
   Case();
+  /// The lengths that mods and masks ask for; the sequences of a packed case have their own.
   Sizes sizes() const { return {b, hq, hkv, sq, skv, 0, 0}; }
-  std::vector<TableDeclaration> declarations() const;
+  std::vector<TableDeclaration> declarations() const;  ///< of `tables`, for parsing expressions
 };
 
 /// `v1 B1 Hq2 Hkv1 Sq64 Skv65 D8 Dv8 bf16; mod: score; mask: kv <= q; fill: gaussian; seed: 7; ...`
@@ -108,6 +114,8 @@ inline constexpr std::size_t max_case_text = std::size_t{1} << 20;
 ///     tensors no memory would hold.
 Case parse_case(std::string_view text);
 
+/// The storage type of a name: "fp64", "fp32", "fp16" or "bf16".
+/// @throws std::invalid_argument if it is none of these.
 DType parse_dtype(std::string_view name);
 
 }  // namespace attn::fuzz

@@ -24,6 +24,7 @@ bool spans_tiles(const Case& c);
 /// @throws std::invalid_argument if lengths are given and there is not one for each sequence, none
 ///     longer than Sq, Skv.
 std::vector<std::int32_t> query_lengths(const Case& c);
+/// The same of keys; of a cache, the slots that are filled.
 std::vector<std::int32_t> key_lengths(const Case& c);
 
 /// 0 and the sums of the first 1, 2, ... lengths.

@@ -26,19 +26,21 @@ enum class Rows { all, forward, backward, dense, packed, cached, paged, sparse, 
 
 /// What a user may fix, as bits: a quota is not asked of a dimension that no longer is drawn.
 namespace fixes {
+/// For `Quota::depends`.
 inline constexpr unsigned nothing = 0, shape = 1, dtype = 2, mod = 4, mask = 8, implementation = 16;
-}
+}  // namespace fixes
 
 /// The least share of the cases of `rows` that a region has.
 struct Quota {
-  const char* dimension;
-  const char* region;  ///< "*": every known region of the dimension that has no quota of its own
-  Rows rows;
-  unsigned depends;  ///< on what a user may fix
-  double
-      rate;  ///< at which the generators draw it, at least; fuzz/coverage_test.cc holds them to it
+  const char* dimension;  ///< "fill", a key of Coverage
+  const char* region;     ///< "*": every known region of the dimension that has no quota of its own
+  Rows rows;              ///< whose cases are counted
+  unsigned depends;       ///< on what a user may fix
+  /// At which the generators draw it, at least; fuzz/coverage_test.cc holds them to it.
+  double rate;
   double least = 0;  ///< of the quota; 0: a quarter of the rate
 };
+/// All of them (fuzz/quotas.cc).
 std::span<const Quota> quotas();
 
 /// The quotas that a campaign missed, as text: "fill denormal: 0 of 5000 cases, expected 19". One

@@ -9,7 +9,9 @@ namespace attn::fuzz {
 
 /// A whole number from low to high, both included.
 inline int drawn(int low, int high) { return *rc::gen::inRange(low, high + 1); }
+/// True `percent` times in a hundred.
 inline bool chance(int percent) { return drawn(0, 99) < percent; }
+/// One of the options, all equally likely.
 template <class T, std::size_t N>
 T one_of(const T (&options)[N]) {
   return options[drawn(0, static_cast<int>(N) - 1)];

@@ -20,12 +20,15 @@ namespace attn::fuzz {
 /// The functors of a case in a problem of other lengths.
 class Examined {
  public:
+  /// Makes the tables of the case for these lengths.
+  /// @throws std::invalid_argument if they cannot be made or do not fit a type of the user's
   Examined(const Case& c, const Sizes& of)
       : sizes(of), store_(c.tables, of, c.seed), functors_(functors_of(c, store_.tables())) {}
-  const Functors& functors() const { return *functors_; }
+  const Functors& functors() const { return *functors_; }  ///< of the case, on these tables
+  /// The same, to be asked one pair at a time.
   const Probe& probe() const { return functors_->probe(); }
 
-  const Sizes sizes;
+  const Sizes sizes;  ///< the lengths, those of the case replaced
 
  private:
   TableStore store_;
@@ -92,9 +95,11 @@ inline PairBox box_at(const Sizes& s, const Pair& at, std::uint64_t hash) {
   return box;
 }
 
+/// Where a fault shows: "b0 h1 q63 kv5 of Sq64 Skv65".
 inline std::string name_of(const Pair& p, const Sizes& s) {
   return fmt::format("b{} h{} q{} kv{} of Sq{} Skv{}", p.b, p.h, p.q, p.kv, s.sq, s.skv);
 }
+/// The same of a box, with first and last of q and kv: "q0..3".
 inline std::string name_of(const PairBox& x, const Sizes& s) {
   return fmt::format("b{} h{} q{}..{} kv{}..{} of Sq{} Skv{}", x.first.b, x.first.h, x.first.q,
                      x.last.q, x.first.kv, x.last.kv, s.sq, s.skv);
@@ -103,6 +108,7 @@ inline std::string name_of(const PairBox& x, const Sizes& s) {
 /// Faults by their kind: the first of each is told.
 class Faults {
  public:
+  /// Notes a fault, unless one of its kind was.
   void add(const std::string& kind, const std::string& what) {
     if (std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end()) return;
     kinds_.push_back(kind);
@@ -119,7 +125,7 @@ class Faults {
       return std::nullopt;
     }
   }
-  std::vector<std::string> lines;
+  std::vector<std::string> lines;  ///< "kind: what", in the order they came
 
  private:
   std::vector<std::string> kinds_;

@@ -13,11 +13,11 @@ namespace attn::fuzz {
 
 /// What one output of a pass should hold, and how far it may be off.
 struct ExpectedOutput {
-  std::string name;                   ///< "O", "dK", "d slope"
-  std::array<const char*, 4> axes{};  ///< "b", "h", "q", "d": how reports name an index; null: not
-                                      ///< at all; "": by its number alone
-  DType dtype = DType::f32;
-  Tensor<double, 4> reference, bound;
+  std::string name;                    ///< "O", "dK", "d slope"
+  std::array<const char*, 4> axes{};   ///< "b", "h", "q", "d": how reports name an index; null: not
+                                       ///< at all; "": by its number alone
+  DType dtype = DType::f32;            ///< in which the output is stored
+  Tensor<double, 4> reference, bound;  ///< [B, H, S, X], extent 1 along an axis that is not there
   Tensor<Term, 4> term;  ///< the dominating term of the bound; empty where it is not told
 };
 
@@ -28,13 +28,13 @@ struct Health {
   double amplification = 1;    ///< of rounding, by the mod
   double zero_share = 0;       ///< of the outputs
   double powerless_share = 0;  ///< of the elements whose bound allows any value
-  RowCounts rows;
+  RowCounts rows;              ///< how they fell out
 };
 
 /// What the outputs of a pass should hold, in the order of `StoredPass::outputs`.
 struct Expectation {
-  std::vector<ExpectedOutput> outputs;
-  Health health;
+  std::vector<ExpectedOutput> outputs;  ///< what each should hold
+  Health health;                        ///< what the case proves of itself
 };
 
 /// `row_max`: it is wanted too.

@@ -13,6 +13,7 @@
 /// For tests: files made in memory.
 namespace attn::fuzz {
 
+/// The values in a type that files have; those of an unknown type as bytes.
 inline std::vector<std::byte> bytes_as(const std::string& dtype,
                                        const std::vector<double>& values) {
   std::vector<std::byte> bytes;
@@ -38,6 +39,7 @@ inline std::vector<std::byte> bytes_as(const std::string& dtype,
   return bytes;
 }
 
+/// An array of these values, row-major.
 inline NewArray new_array(const std::string& name, const std::string& dtype,
                           const std::vector<std::int64_t>& shape,
                           const std::vector<double>& values) {
@@ -54,6 +56,7 @@ inline NewArray random_array(const std::string& name, const std::string& dtype,
   return new_array(name, dtype, shape, values);
 }
 
+/// The arrays as a file that was read.
 inline Safetensors file_of(const std::vector<NewArray>& arrays,
                            const std::map<std::string, std::string>& metadata = {}) {
   return Safetensors::parse(safetensors_bytes(arrays, metadata), "x.safetensors");

@@ -32,22 +32,25 @@ struct FileDescription {
 
 /// The version of the files that `attnproof emit` writes, under this key of their metadata.
 inline constexpr const char* file_version_key = "attnproof";
+/// The value there; a file with another is refused.
 inline constexpr const char* file_version = "1";
 /// What is written behind the mod and the mask of an emitted file.
 inline constexpr const char* bias_table = "mod_bias";
+/// The same for the mask: true where a pair attends.
 inline constexpr const char* mask_table = "mask";
 
 /// One problem, independent of the file that it came from.
 struct FileProblem {
   Case c;  ///< its shape; its implementation is the flash kernel of its pass, whoever computes it
-  PassInputs in;
-  Expression mod, mask;
-  Tables tables;
+  PassInputs in;         ///< Q, K, V and what else the file holds, as exact numbers
+  Expression mod, mask;  ///< of the description, parsed
+  Tables tables;         ///< that the two read: of the file, and of the description
   std::vector<std::shared_ptr<const void>> memory;  ///< of the tables
   /// Of a backward pass: O and LSE where the file has them.
   std::optional<StoredForwardResult> forward_result;
 
-  bool is_backward() const { return c.implementation == backward_name; }
+  bool is_backward() const { return c.implementation == backward_name; }  ///< the file has a dO
+  /// The row that stands for a backward pass, whoever computes it.
   static constexpr const char* backward_name = "flash_backward";
 };
 

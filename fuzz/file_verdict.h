@@ -23,6 +23,8 @@ enum class Rounds {
 };
 /// @throws std::invalid_argument if there is none of that name.
 Rounds parse_rounds(const std::string& name);
+/// The same as the oracle takes it. Of `eager` that is but a part: `forward_expectation` lets the
+/// mod round, too.
 Numerics numerics_of(Rounds rounds, DType storage);
 /// @throws std::invalid_argument if no bound is known for the problem.
 void check_rounds(const FileProblem& p, Rounds rounds);
@@ -30,15 +32,17 @@ void check_rounds(const FileProblem& p, Rounds rounds);
 /// What the outputs should hold: O, LSE and the row maxima; of a backward pass that is given
 /// `given`, then the gradients.
 Expectation forward_expectation(const FileProblem& p, Rounds rounds, BoundKind kind);
+/// @throws std::invalid_argument as check_rounds
 Expectation backward_expectation(const FileProblem& p, const StoredForwardResult& given,
                                  Rounds rounds, BoundKind kind);
 
 /// The tensors that a program wrote, beside what they should hold.
 struct JudgedOutputs {
-  Expectation expected;
-  std::vector<Tensor<double, 4>> got;
+  Expectation expected;                ///< of the outputs that are there
+  std::vector<Tensor<double, 4>> got;  ///< in the order of `expected.outputs`
 };
 
+/// What a file of outputs came to.
 struct FileVerdict {
   std::vector<std::string> missing;  ///< required outputs that are not there
   Verdict verdict;                   ///< on those that are

@@ -29,6 +29,7 @@ class PairQuestions {
 template <class Mod, class Mask>
 class QuestionsAbout final : public PairQuestions {
  public:
+  /// Keeps references to both.
   QuestionsAbout(const Mod& mod, const Mask& mask) : mod_(mod), mask_(mask) {}
   bool attends(const Sizes& sizes, int b, int h, int q, int kv) const override {
     ExactEnv env{sizes};
@@ -49,12 +50,13 @@ class QuestionsAbout final : public PairQuestions {
 /// What the fills work on: the tensors of one case, and random numbers that are a pure function of
 /// the seed, the tensor and the position.
 struct FillContext {
-  const Case& c;
-  const PairQuestions& ask;
-  PassInputs& in;
+  const Case& c;             ///< whose fill it is
+  const PairQuestions& ask;  ///< about the case's mod and mask
+  PassInputs& in;            ///< what is filled: sizes and sequences are there already
 
   /// The batch entry whose K and V entry b has: with one for the whole batch, entry 0 speaks.
   int key_batch(int b) const { return c.layout == Layout::shared_kv ? 0 : b; }
+  /// The random bits of one element: row s and channel d of head h.
   std::uint64_t hash(Stream stream, int b, int h, int s, int d) const {
     if (stream == Stream::k || stream == Stream::v) b = key_batch(b);
     return hash_of(c.seed, static_cast<int>(stream), b, h, s, d);
@@ -72,13 +74,16 @@ struct FillContext {
         for (int s = 0; s < e[2]; ++s)
           for (int d = 0; d < e[3]; ++d) *at++ = value(b, h, s, d);
   }
+  /// Multiplies every element of `x`.
   static void scale_by(Tensor<double, 4>& x, double factor) {
     for (double& value : x.values()) value *= factor;
   }
+  /// For `set`: normal numbers of one stream.
   auto normal(Stream stream) const {
     return
         [this, stream](int b, int h, int s, int d) { return normal_of(hash(stream, b, h, s, d)); };
   }
+  /// For `set`: whole numbers from low to high, both included.
   auto ints(Stream stream, int low, int high) const {
     return [=, this](int b, int h, int s, int d) {
       return static_cast<double>(int_of(hash(stream, b, h, s, d), low, high));
@@ -90,6 +95,7 @@ struct FillContext {
     const Sizes& sizes = in.sequences[b].sizes;
     return ask.attends(sizes, b, h, sizes.q_offset + i, j);
   }
+  /// Of such a pair: its modified score where the score is 0.
   double mod_at_zero(int b, int h, int i, int j) const {
     const Sizes& sizes = in.sequences[b].sizes;
     return ask.mod_at_zero(sizes, b, h, sizes.q_offset + i, j);
@@ -103,6 +109,7 @@ constexpr bool is_exact(Fill fill) { return fill >= Fill::exact_code; }
 
 /// dO, dLSE and the sink (fuzz/gradient_fills.cc), in the regime of the case's fill.
 void fill_output_gradients(const FillContext& f);
+/// One logit a query head, in numbers of fp32; none unless the case has a sink.
 void fill_sink(const FillContext& f);
 
 }  // namespace attn::fuzz

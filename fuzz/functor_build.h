@@ -7,10 +7,11 @@ namespace attn::fuzz {
 
 /// A mod, a mask or both as C++ types of the user's.
 struct TypeArguments {
-  std::string mod_file, mod_type, mask_file, mask_type;
+  std::string mod_file, mod_type, mask_file, mask_type;  ///< a header, and a type in it: "my::Mod"
   std::vector<std::string> includes;  ///< folders for the includes of these files
   std::string cache;                  ///< empty: $XDG_CACHE_HOME/attnproof or ~/.cache/attnproof
 
+  /// True if one of the four is given.
   bool any() const { return !(mod_file + mod_type + mask_file + mask_type).empty(); }
 };
 

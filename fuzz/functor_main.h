@@ -21,18 +21,19 @@ namespace fuzz {
 
 /// Stands for "an expression": the mod or mask that is not a type of the user's.
 struct ExpressionMod {
-  using Host = TreeMod;
-  using Kernel = ProgramMod;
+  using Host = TreeMod;       ///< what the reference and the oracle run
+  using Kernel = ProgramMod;  ///< what the kernels run
 };
+/// The same of a mask.
 struct ExpressionMask {
-  using Host = TreeMask;
-  using Kernel = ProgramMask;
+  using Host = TreeMask;       ///< what the reference and the oracle run
+  using Kernel = ProgramMask;  ///< what the kernels run
 };
 /// Of the user's type: one functor everywhere.
 template <class F>
 struct OfType {
-  using Host = F;
-  using Kernel = F;
+  using Host = F;    ///< the functor itself
+  using Kernel = F;  ///< the same: one functor everywhere
 };
 
 /// The functors of one case and the kernels that were compiled with them.
@@ -59,9 +60,12 @@ class FunctorsOfTypes final : public TypedFunctors<typename Mod::Host, typename 
   }
 };
 
+/// The types of a program that was compiled with them: `ExpressionMod` or `OfType`,
+/// `ExpressionMask` or `OfType`.
 template <class Mod, class Mask>
 class TypesOf final : public BuiltInTypes {
  public:
+  /// Their names, as the user gave them; empty: an expression.
   TypesOf(std::string mod_type, std::string mask_type)
       : mod_type_(std::move(mod_type)), mask_type_(std::move(mask_type)) {}
   std::string mod_type() const override { return mod_type_; }

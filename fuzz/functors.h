@@ -23,14 +23,18 @@ namespace attn::fuzz {
 class Functors {
  public:
   virtual ~Functors() = default;
-  virtual const PairQuestions& ask() const = 0;
-  virtual const Probe& probe() const = 0;
+  virtual const PairQuestions& ask() const = 0;  ///< for the fills, one pair at a time
+  virtual const Probe& probe() const = 0;        ///< for examinations, on any number type
   /// The floating tensors that the mod reads, in order of first read.
   virtual std::vector<CapturedTensor> captured(const Sizes& sizes) const = 0;
+  /// The mask's block mask, built by intervals.
   virtual BlockMask blocks(const Sizes& sizes, const BlockMaskOptions& options) const = 0;
+  /// What a backward pass starts from (fuzz/backward_bounds.h).
   virtual StoredForwardResult forward_result(const PassInputs& in, DType storage) const = 0;
+  /// The oracle of a forward pass (fuzz/forward_bounds.h).
   virtual ForwardBounds bound_forward(const PassInputs& in, const Numerics& may,
                                       BoundKind kind) const = 0;
+  /// The oracle of a backward pass that starts from `forward_result`.
   virtual BackwardBounds bound_backward(const PassInputs& in, const Numerics& may,
                                         BoundKind kind) const = 0;
   /// Runs the kernels of `row` with these functors. `call` holds their expressions, if they are
@@ -43,6 +47,7 @@ class Functors {
 template <class Mod, class Mask>
 class TypedFunctors : public Functors {
  public:
+  /// Keeps copies of both.
   TypedFunctors(Mod mod, Mask mask) : mod_(std::move(mod)), mask_(std::move(mask)) {}
   TypedFunctors(const TypedFunctors&) = delete;
   TypedFunctors& operator=(const TypedFunctors&) = delete;
@@ -68,8 +73,8 @@ class TypedFunctors : public Functors {
   }
 
  protected:
-  const Mod mod_;
-  const Mask mask_;
+  const Mod mod_;    ///< the functor itself
+  const Mask mask_;  ///< the functor itself
 
  private:
   const QuestionsAbout<Mod, Mask> questions_{mod_, mask_};
@@ -82,7 +87,7 @@ class BuiltInTypes {
   virtual ~BuiltInTypes() = default;
   /// As cases name them; empty: the case's expression.
   virtual std::string mod_type() const = 0;
-  virtual std::string mask_type() const = 0;
+  virtual std::string mask_type() const = 0;  ///< the same of the mask
   /// How many tables they capture.
   virtual std::size_t tables() const = 0;
   /// The largest D and Dv that kernels were compiled for.

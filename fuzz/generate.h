@@ -12,13 +12,13 @@ namespace attn::fuzz {
 
 /// What a user has fixed; everything else is drawn.
 struct Fixed {
-  std::vector<std::string> implementations;  ///< one of these; empty: any
-  std::optional<DType> dtype;
-  std::optional<Expression> mod, mask;
-  std::string mod_type, mask_type;  ///< C++ types in their place (fuzz/functors.h)
-  int largest_head = 256;           ///< of what is drawn
-  std::vector<TableSpec> tables;    ///< of the fixed mod and mask
-  std::optional<int> b, hq, hkv, sq, skv, d, dv;
+  std::vector<std::string> implementations;       ///< one of these; empty: any
+  std::optional<DType> dtype;                     ///< the storage type
+  std::optional<Expression> mod, mask;            ///< which read `tables`
+  std::string mod_type, mask_type;                ///< C++ types in their place (fuzz/functors.h)
+  int largest_head = 256;                         ///< of what is drawn
+  std::vector<TableSpec> tables;                  ///< of the fixed mod and mask
+  std::optional<int> b, hq, hkv, sq, skv, d, dv;  ///< the shape, each length by itself
 };
 
 /// Random cases of every row of the table of implementations: shapes with a liking for the

@@ -5,13 +5,14 @@
 
 namespace attn::fuzz {
 
+/// The options of `attnproof gpu-check`.
 struct GpuCheckArguments {
   double seconds = 320;     ///< for everything; with the tenth below, 6 minutes
   std::uint64_t cases = 0;  ///< random ones, at most, for each implementation; 0: as time allows
-  std::uint64_t seed = 1;
-  int jobs = 0;  ///< threads that compute bounds; 0: one a processor core
-  std::string json = "gpu-check.json";
-  std::string replay;  ///< the line of a report: run this case alone
+  std::uint64_t seed = 1;   ///< the same seed draws the same cases
+  int jobs = 0;             ///< threads that compute bounds; 0: one a processor core
+  std::string json = "gpu-check.json";  ///< the file of the result
+  std::string replay;                   ///< the line of a report: run this case alone
 };
 
 /// `attnproof gpu-check`, on linked_gpu(): everything that only a GPU can tell, in one run of

@@ -11,6 +11,7 @@ namespace attn::fuzz {
 /// Calls `on_timeout` in a thread of its own, unless it is destroyed within `seconds`.
 class Watchdog {
  public:
+  /// The time begins now.
   Watchdog(double seconds, std::function<void()> on_timeout)
       : thread_([this, seconds, on_timeout = std::move(on_timeout)] {
           std::unique_lock lock(lock_);

@@ -31,37 +31,41 @@ struct GradientPairs {
   /// anything.
   std::vector<bool> nan_dq, any_dq, nan_dk, any_dk, nan_dv, any_dv;
   Eigen::Array<bool, Eigen::Dynamic, Eigen::Dynamic> nan_dv_channel;  ///< [J, Dv]
-  std::vector<bool> row_attends, key_attended;
+  std::vector<bool> row_attends, key_attended;  ///< [R], [J]: it attends, or is attended by, a pair
   std::vector<bool> exact_weights;  ///< [J] all weights are exactly 0 or powers of two in a kernel
   double score_share = 0, derivative_share = 0;  ///< of ds_error, summed over the pairs
 };
 
 /// What is summed over the rows of a query head: dSink.
 struct SinkSums {
+  /// The sum, the sum of its terms' sizes, of their errors and of their shifts by delta, and how
+  /// many.
   double value = 0, magnitude = 0, error = 0, shift = 0, rows = 0;
 };
 
 /// What is summed over the whole case beside dQ, dK and dV.
 struct BackwardTotals {
-  CapturedBounds captured;
-  std::vector<SinkSums> sinks;  ///< [Hq]
-  RowCounts rows;
-  double ambiguous_mass = 0;
-  std::string finding;
+  CapturedBounds captured;            ///< the gradients of captured tensors
+  std::vector<SinkSums> sinks;        ///< [Hq]
+  RowCounts rows;                     ///< how they fell out
+  double ambiguous_mass = 0;          ///< the largest share of a row's weight whose branch may flip
+  std::string finding;                ///< the first pair that is not finite; empty: none
   std::vector<double> amplification;  ///< one a row
 };
 
 /// How and from what the bounds are made.
 struct BackwardContext {
-  const PassInputs& in;
-  const DifferentiableScorer& scorer;
-  const StoredForwardResult& given;
-  const Numerics& may;
-  BoundKind kind;
+  const PassInputs& in;                ///< of the case
+  const DifferentiableScorer& scorer;  ///< its mod and mask
+  const StoredForwardResult& given;    ///< the O and LSE that the kernel reads
+  const Numerics& may;                 ///< what the kernel may round
+  BoundKind kind;                      ///< which bound is made
 
-  bool rigorous() const { return kind == BoundKind::rigorous; }
+  bool rigorous() const { return kind == BoundKind::rigorous; }  ///< no term may be probabilistic
 };
 
+/// The pairs of one sequence and one key/value head; what they add to sums over the case goes to
+/// `totals`.
 GradientPairs gradient_pairs(const BackwardContext& context, const Sequence& sequence, int hkv,
                              BackwardTotals& totals);
 

@@ -25,6 +25,7 @@ inline bool counts_from_keys(const Case& c) {
 }
 /// An index for q, and the extent of the axis that it indexes.
 inline const char* q_index(const Case& c) { return counts_from_keys(c) ? "q + Sq" : "q"; }
+/// The extent of that axis, as a DIM of a table.
 inline const char* q_extent(const Case& c) { return counts_from_keys(c) ? "Sq+Skv" : "Sq"; }
 /// Dims in which Q stands for that extent.
 inline std::string dims_of(const Case& c, std::string dims) {
@@ -41,6 +42,7 @@ std::string pair_condition(Case& c);
 /// An entry of the registry of mods, or of masks, that fits the case, with parameters of its own,
 /// as an expression. Its tables are declared.
 std::string draw_named_mod(Case& c);
+/// The same of masks.
 std::string draw_named_mask(Case& c);
 
 /// A table of reals; multiples of 1/4 keep what is exact exact.

@@ -14,21 +14,24 @@ namespace attn::fuzz {
 
 /// A case with its inputs.
 struct Made {
-  TableStore tables;
-  TreeMod mod;
-  TreeMask mask;
-  PassInputs in;
+  TableStore tables;  ///< of the case
+  TreeMod mod;        ///< on these tables
+  TreeMask mask;      ///< on these tables
+  PassInputs in;      ///< what the case's fill made
 
+  /// @throws std::invalid_argument as make_inputs
   explicit Made(const Case& c)
       : tables(c.tables, c.sizes(), c.seed),
         mod(c.mod, tables.tables()),
         mask(c.mask, tables.tables()),
         in(make_inputs(c, mod, mask)) {}
+  /// By the numerics of the case's own row.
   ForwardBounds bounds(const Case& c) const {
     return bound_forward(in, mod, mask, implementation_named(c.implementation).numerics(c.dtype));
   }
 };
 
+/// A little case with groups of two heads, and a tail in every length.
 inline Case small_case(Fill fill, std::uint64_t seed = 1) {
   Case c = parse_case("v1 B2 Hq4 Hkv2 Sq9 Skv21 D24 Dv10 bf16; scale: 0.125");
   c.fill = fill;

@@ -8,14 +8,14 @@ namespace attn::fuzz {
 
 /// One thing that was checked; `failure`: the report, empty where it is right.
 struct Checked {
-  std::string name, failure;
+  std::string name, failure;  ///< one line; many
 };
 
 /// What was checked together, with what there is to say about it: names and values.
 struct Suite {
-  std::string name;
-  std::vector<Checked> checked;
-  std::vector<std::pair<std::string, std::string>> properties = {};
+  std::string name;                                                  ///< of the suite, one line
+  std::vector<Checked> checked;                                      ///< a test case each
+  std::vector<std::pair<std::string, std::string>> properties = {};  ///< shown beside the suite
 };
 
 /// JUnit XML, which CI servers show: a suite each, with a test case for each thing that was

@@ -11,9 +11,10 @@ namespace attn::fuzz {
 /// which takes all of a row, then dS (fuzz/gradient_terms.cc).
 class PairPass {
  public:
+  /// One sequence and one key/value head, whose query heads are worked on one after another.
   PairPass(const BackwardContext& context, const Sequence& sequence, int hkv,
            BackwardTotals& totals);
-  GradientPairs run();
+  GradientPairs run();  ///< once
 
  private:
   enum class RowKind : std::uint8_t { empty, finite, not_finite };

@@ -12,34 +12,37 @@ namespace attn::fuzz {
 
 /// A pair: query index q as a mod sees it.
 struct Pair {
-  int b = 0, h = 0, q = 0, kv = 0;
+  int b = 0, h = 0, q = 0, kv = 0;  ///< h is the query head
 };
 /// Pairs first to last, both included.
 struct PairBox {
-  Pair first, last;
+  Pair first, last;  ///< in each of the four axes
 };
 /// A captured read that is moved: the `read`-th floating one of a call, by so much. Of a number
 /// with an error the error is `by`. -1: none.
 struct Moved {
-  int read = -1;
-  double by = 0;
+  int read = -1;  ///< counted from 0 in the order of the call's floating reads
+  double by = 0;  ///< added to the entry
 };
 
 /// Scalar numbers one by one, with one captured read moved.
 template <class Number>
 struct ProbeEnv {
-  using Int = int;
-  using Score = Number;
-  Sizes sizes;
-  Moved moved{};
-  int reads = 0;
+  using Int = int;       ///< what an index holds
+  using Score = Number;  ///< what a score is
+  Sizes sizes;           ///< of the problem, as the functor asks for them
+  Moved moved{};         ///< the read that is moved, if any
+  int reads = 0;         ///< floating reads so far in this call
 
+  /// An index as a score.
   Number to_score(int i) const {
     if constexpr (std::is_same_v<Number, float>)
       return static_cast<float>(i);
     else
       return Number(static_cast<double>(i));
   }
+  /// Whatever a functor captures, checked against the tensor's extents. Floating entries become
+  /// scores.
   template <int Rank, class T>
   auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) {
     const T& entry = c.tensor.data[checked_offset(c, at)];
@@ -54,6 +57,7 @@ struct ProbeEnv {
         return static_cast<Number>(mine ? value + moved.by : value);
     }
   }
+  /// A functor that is no template is called once: there is one number.
   template <class F, class... A>
   static auto each(F f, const A&... a) {
     return f(a...);
@@ -72,29 +76,39 @@ inline constexpr bool has_plain_mask = requires(const Mask& mask, int i) {
   mask({i}, {i}, {i}, {i});
 };
 
+/// The questions: `s` is the score where the mod is asked, `at` the pair, `sizes` the problem.
+/// Answers come from the functor's own code on the number type that the question names.
 class Probe {
  public:
   virtual ~Probe() = default;
   /// @throws std::invalid_argument, as every function here, if a captured tensor is read outside
   /// it.
   virtual double exact(const Sizes& sizes, const Pair& at, double s, Moved moved = {}) const = 0;
+  /// The modified score in fp32, as a kernel computes it.
   virtual float single(const Sizes& sizes, const Pair& at, float s) const = 0;
+  /// The modified score with the error that fp32 may give it.
   virtual Rounded rounded(const Sizes& sizes, const Pair& at, const Rounded& s,
                           Moved moved = {}) const = 0;
   /// The value and its derivative: to the score, or to captured read `read`. `reads` becomes their
   /// number.
   virtual Dual<double> dual(const Sizes& sizes, const Pair& at, double s, int read,
                             int& reads) const = 0;
+  /// The same with rounding errors, as the oracle bounds a derivative.
   virtual Dual<Rounded> rounded_dual(const Sizes& sizes, const Pair& at, double s,
                                      int read) const = 0;
+  /// An interval that holds the modified scores of all pairs of the box, for all scores of `s`.
   virtual Range<double> range(const Sizes& sizes, const PairBox& box,
                               const Range<double>& s) const = 0;
   /// By the operator on plain numbers, where there is one.
   virtual std::optional<float> plain(const Pair& at, float s) const = 0;
 
+  /// Whether the mask attends, exactly.
   virtual bool attends(const Sizes& sizes, const Pair& at) const = 0;
+  /// The same as the oracle asks: its conditions on numbers with errors.
   virtual bool attends_rounded(const Sizes& sizes, const Pair& at) const = 0;
+  /// By the operator on plain numbers, where there is one.
   virtual std::optional<bool> plain_attends(const Pair& at) const = 0;
+  /// Of all pairs of the box: yes, no or maybe; maybe, too, where a table might be read outside.
   virtual Maybe attends_range(const Sizes& sizes, const PairBox& box) const = 0;
 };
 
@@ -102,6 +116,7 @@ class Probe {
 template <class Mod, class Mask>
 class ProbeOf final : public Probe {
  public:
+  /// Keeps references to both.
   ProbeOf(const Mod& mod, const Mask& mask) : mod_(mod), mask_(mask) {}
 
   double exact(const Sizes& sizes, const Pair& at, double s, Moved moved) const override {

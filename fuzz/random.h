@@ -20,6 +20,7 @@ constexpr std::uint64_t hash_of(std::uint64_t seed, I... part) {
   ((seed = mix(seed ^ mix(static_cast<std::uint64_t>(part)))), ...);
   return seed;
 }
+/// The same of a text, byte by byte.
 constexpr std::uint64_t hash_of_text(std::string_view text) {
   std::uint64_t h = 0;
   for (const char c : text) h = mix(h ^ static_cast<unsigned char>(c));
@@ -36,6 +37,7 @@ constexpr double normal_of(std::uint64_t hash) {
                                          (hash >> 32 & 0xffff) + (hash >> 48));
   return (sum * 0x1p-16 - 2 + 0x1p-15) * 1.7320508075688772;
 }
+/// A whole number from low to high, both included.
 constexpr int int_of(std::uint64_t hash, int low, int high) {
   return low + static_cast<int>(hash % static_cast<std::uint64_t>(high - low + 1));
 }

@@ -24,6 +24,7 @@ namespace attn::fuzz {
 /// The errors of one pass, from the lengths of its vectors.
 class RelationErrors {
  public:
+  /// `in`: the inputs of one of the runs; the other's must have vectors of the same lengths.
   RelationErrors(const Case& c, const PassInputs& in)
       : in_(in), may_(row_of(c).numerics(c.dtype)), group_(c.hkv ? c.hq / c.hkv : 1) {
     for (int b = 0; b < c.b; ++b) {
@@ -34,11 +35,11 @@ class RelationErrors {
     }
   }
 
-  double sum(double n) const { return (n + 4) * 2 * u32; }
-  double probability() const { return may_.probability_rounding; }
-  double output() const { return unit_roundoff(may_.storage); }
-  double underflow() const { return underflow_error(may_.storage); }
-  int keys(int b) const { return in_.sequences[b].sizes.skv; }
+  double sum(double n) const { return (n + 4) * 2 * u32; }            ///< c(n)
+  double probability() const { return may_.probability_rounding; }    ///< u_P
+  double output() const { return unit_roundoff(may_.storage); }       ///< u_out
+  double underflow() const { return underflow_error(may_.storage); }  ///< eta
+  int keys(int b) const { return in_.sequences[b].sizes.skv; }        ///< n, of sequence b
 
   /// A_i
   double largest_score(int b, int h, int i) const {
@@ -58,9 +59,11 @@ class RelationErrors {
     return std::expm1(score + (n / 16 + 3 + may_.most_splits) * may_.exp_rounding +
                       0x1p-20 * (a + std::log(n + 1) + 1));
   }
+  /// E_L of a row whose scores reach `a`.
   double lse(int b, double a) const {
     return weight(b, a) + sum(keys(b)) + 8 * u32 * (a + std::log(keys(b) + 1.0) + 1);
   }
+  /// E_O of one element: `largest` is max_j |v_jd|, `value` the element.
   double o(int b, double a, double largest, double value) const {
     const double inner =
         (2 * weight(b, a) + probability() + sum(keys(b)) + keys(b) * underflow()) * largest;

@@ -19,18 +19,20 @@ namespace attn::fuzz {
 
 /// One run of a relation: the case, its inputs, and how its kernel is run.
 struct RelationRun {
-  const Case& c;
-  const PassInputs& in;
-  const RunOptions& options;
+  const Case& c;              ///< fitted to the relation
+  const PassInputs& in;       ///< its own
+  const RunOptions& options;  ///< the engine, and a planted fault
 
+  /// Runs the kernel of `other`, a case near `c`, on `on`.
   Outputs run(const Case& other, const PassInputs& on, Workspace workspace = {}) const {
     return run_on(other, on, options, workspace);
   }
 };
 
+/// What two runs, or two outputs of one, must have to do with each other, and how that is asked.
 struct Relation {
-  std::string_view name;
-  std::string_view says;
+  std::string_view name;        ///< as `replay --relation` takes it
+  std::string_view says;        ///< in a sentence
   std::string_view may_differ;  ///< "not a bit", or what bounds the difference
   /// The nearest case to which it applies; nothing: none of that implementation.
   std::optional<Case> (*fitted)(Case);
@@ -45,8 +47,8 @@ const Relation& relation_named(std::string_view name);
 
 /// What came of it: `pass`, `discrepancy`, `checker_fault` or `refused`, with the reason.
 struct RelationVerdict {
-  Outcome outcome = Outcome::pass;
-  std::string reason;
+  Outcome outcome = Outcome::pass;  ///< one of these four
+  std::string reason;               ///< empty where it holds
 };
 /// `fitted`: what `relation.fitted` gave.
 RelationVerdict run_relation(const Relation& relation, const Case& fitted,
@@ -56,8 +58,8 @@ std::string report(const Relation& relation, const Case& fitted, const RelationV
 
 /// What came of one random case after another, each with the next relation.
 struct RelationsResult {
-  std::uint64_t held = 0;
-  std::string failure;  ///< the report of the first relation that is broken; it is the last
+  std::uint64_t held = 0;  ///< cases on which their relation held
+  std::string failure;     ///< the report of the first relation that is broken; it is the last
 };
 /// `cases`: to draw; those that a relation cannot be fitted to, or are refused, do not count.
 RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint64_t cases,
@@ -65,10 +67,12 @@ RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint6
 
 /// The two kinds, each in a file of its own.
 std::span<const Relation> bitwise_relations();
+/// Those whose sides may differ by a bound (fuzz/relation_errors.h).
 std::span<const Relation> bounded_relations();
 
 /// For their files: the row of the table that a case is for, and whether it has a query row.
 const Implementation& row_of(const Case& c);
+/// False if no output has a row: an extent of Q is 0.
 bool has_rows(const Case& c);
 /// The mod and the mask become plain where they use what they must not.
 void forbid(Case& c, std::initializer_list<Op> ops);

@@ -16,14 +16,15 @@ inline constexpr double nothing_here = -1;
 
 /// One plane of cells, each an error over its bound: up to 1 right, above or NaN outside.
 struct HeatMap {
-  std::string title;        ///< "O[b0 h1]"
-  std::string meaning;      ///< a sentence: what one cell is
-  std::string down, right;  ///< what the rows and the columns are: "q", "d"
-  int rows = 0, columns = 0;
+  std::string title;                    ///< "O[b0 h1]"
+  std::string meaning;                  ///< a sentence: what one cell is
+  std::string down, right;              ///< what the rows and the columns are: "q", "d"
+  int rows = 0, columns = 0;            ///< cells down and right
   std::vector<double> cells;            ///< row by row
   int tile_rows = 0, tile_columns = 0;  ///< tile borders; 0: none
   int marked_column = -1;               ///< outlined: a suspect key
 
+  /// The cell of one row and column.
   double at(int row, int column) const {
     return cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
                  static_cast<std::size_t>(column)];
@@ -35,10 +36,11 @@ inline double badness(double cell) {
   return std::isnan(cell) ? std::numeric_limits<double>::infinity() : cell;
 }
 
+/// The page, independent of how it is drawn.
 struct ReportPage {
-  std::string title;
+  std::string title;                                       ///< in a few words: what failed
   std::vector<std::pair<std::string, std::string>> texts;  ///< heading and text, in order
-  std::vector<HeatMap> maps;
+  std::vector<HeatMap> maps;                               ///< the worst first
 };
 
 /// The page of a case that ran with `options`. The planes of every output by batch and head, worst

@@ -33,6 +33,7 @@ const std::vector<int>& head_sizes(const Implementation& row, DType dtype);
 std::vector<std::string> rows_to_fuzz(const std::string& text, Engine engine);
 /// True if one of these is a shipped row; no name: every row.
 bool has_shipped_row(const std::vector<std::string>& names);
+/// Names of rows, as lists of a user's choice hold them.
 std::vector<std::string> names_of(std::span<const Implementation> rows);
 
 }  // namespace attn::fuzz

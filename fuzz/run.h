@@ -17,7 +17,7 @@ namespace attn::fuzz {
 
 /// Where and how a case is run.
 struct RunOptions {
-  Engine engine = Engine::warp;
+  Engine engine = Engine::warp;  ///< of the shipped kernels
   /// Other than `none`: the build with planted faults, on the warp engine, committing this one.
   PlantedFault planted = PlantedFault::none;
   /// Copies land late or early and blocks run in an order drawn from the case's seed; false: copies
@@ -37,8 +37,8 @@ Verdict run_case(const Case& c, const RunOptions& options = {});
 
 /// One run with all that was compared.
 struct Details {
-  Verdict verdict;
-  Expectation expected;
+  Verdict verdict;                     ///< what `run_case` gives
+  Expectation expected;                ///< of every output
   std::vector<Tensor<double, 4>> got;  ///< the outputs; empty if the kernel was stopped or refused
   Tensor<char, 4> attends;             ///< [B, Hq, Sq, Skv]: 1 where the mask lets a pair attend
 };
@@ -50,7 +50,8 @@ Details run_details(const Case& c, const RunOptions& options = {});
 struct RawOutputs {
   /// Name and values, widened to fp64, as bits; of every output, in order.
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> outputs;
-  std::string_view target;
+  std::string_view target;  ///< where the kernel really ran
+  /// The same bits, wherever they were made.
   bool operator==(const RawOutputs& other) const { return outputs == other.outputs; }
 };
 /// @throws as `run_case`, std::invalid_argument also for what the contract refuses, and

@@ -16,9 +16,9 @@ namespace attn::fuzz {
 
 /// A tensor in a file, row-major.
 struct StoredArray {
-  std::string name;
-  std::string dtype;  ///< "F32", "F16", "BF16", "I32", "BOOL", ...
-  std::vector<std::int64_t> shape;
+  std::string name;                  ///< of the tensor, UTF-8
+  std::string dtype;                 ///< "F32", "F16", "BF16", "I32", "BOOL", ...
+  std::vector<std::int64_t> shape;   ///< no axis: a scalar
   std::span<const std::byte> bytes;  ///< not aligned
 
   std::int64_t size() const;  ///< elements
@@ -41,13 +41,15 @@ class Safetensors {
   /// @throws std::invalid_argument also if `path` is no regular file or cannot be read.
   static Safetensors read(const std::string& path);
 
+  /// All of them, ordered by name.
   const std::vector<StoredArray>& arrays() const { return arrays_; }
   /// Null if there is none of that name.
   const StoredArray* find(std::string_view name) const;
+  /// The `__metadata__` of the header; empty if it has none.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// @throws std::invalid_argument if there is none of that key.
   const std::string& metadata(const std::string& key) const;
-  const std::string& what() const { return what_; }
+  const std::string& what() const { return what_; }  ///< names the file in messages
 
  private:
   std::string what_;
@@ -58,9 +60,9 @@ class Safetensors {
 
 /// A tensor to be written.
 struct NewArray {
-  std::string name, dtype;
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
+  std::string name, dtype;          ///< "q", "BF16"
+  std::vector<std::int64_t> shape;  ///< row-major
+  std::vector<std::byte> bytes;     ///< little endian
 };
 
 /// The bytes of a file. @throws std::invalid_argument if the bytes of a tensor are not as many as

@@ -21,9 +21,9 @@
 /// of sums, of products and of stored numbers.
 namespace attn::fuzz {
 
-/// Which of the two bounds: `working` is what a verdict uses (probabilistic rounding analysis,
-/// N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41(5), 2019); `rigorous` cannot be exceeded by a
-/// correct kernel in any order of summation and labels a failure as proved.
+/// Which of the two bounds: `working` is what a verdict uses; `rigorous` cannot be exceeded by a
+/// correct kernel in any order of summation and labels a failure as proved. The first is by
+/// probabilistic rounding analysis (N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41(5), 2019).
 enum class BoundKind { working, rigorous };
 
 /// The term that contributes most to a bound.
@@ -39,15 +39,16 @@ enum class Term : std::uint8_t {
   poison,  ///< a NaN in a masked row of an operand, which may spread in its tile: any value, NaN
            ///< too
 };
+/// As reports name it: "mostly P rounding".
 const char* name_of(Term term);
 
 /// How the rows of a case fell out; each row is counted once.
 struct RowCounts {
-  std::int64_t empty = 0;    ///< no key attended: O = 0, LSE = -inf or the sink exactly
-  std::int64_t one_hot = 0;  ///< proved one-hot: O is a row of V, LSE = 0, bit for bit
-  std::int64_t counted = 0;  ///< proved uniform: LSE = log of a whole number
-  std::int64_t powers = 0;   ///< every weight a power of two: P is not rounded
-  std::int64_t general = 0;
+  std::int64_t empty = 0;       ///< no key attended: O = 0, LSE = -inf or the sink exactly
+  std::int64_t one_hot = 0;     ///< proved one-hot: O is a row of V, LSE = 0, bit for bit
+  std::int64_t counted = 0;     ///< proved uniform: LSE = log of a whole number
+  std::int64_t powers = 0;      ///< every weight a power of two: P is not rounded
+  std::int64_t general = 0;     ///< nothing special is proved
   std::int64_t not_finite = 0;  ///< a NaN or +inf at an attended pair
   std::int64_t one_key = 0;     ///< of the rows above: those that attend a single key
 };
@@ -56,17 +57,17 @@ struct RowCounts {
 
 /// A modified score with its error bound, and whether its pair is attended.
 struct BoundedScore {
-  Rounded value;
-  Fuzzy attended = true;
+  Rounded value;          ///< the modified score
+  Fuzzy attended = true;  ///< not `sure`: the condition may fall either way in fp32
 };
 
 /// Where a row of scores lies: `row` of query head `h` of a sequence, whose index q is
 /// row + q_offset.
 struct ScoreRow {
-  const Sequence& sequence;
-  int h, row;
+  const Sequence& sequence;  ///< its batch entry and the sizes that mods see
+  int h, row;                ///< query head; row from the sequence's first
 
-  int q() const { return sequence.sizes.q_offset + row; }
+  int q() const { return sequence.sizes.q_offset + row; }  ///< as mods and masks see the row
 };
 
 /// A mod and a mask, run on numbers that carry a rounding error, one query row at a time.
@@ -81,9 +82,9 @@ class RowScorer {
 /// One captured entry that a mod reads, and d mod / d entry there.
 struct CapturedSlope {
   const void* data;  ///< the tensor, with its extents and strides, zeros after its rank
-  const std::array<std::int64_t, 4>&extents, &strides;
-  std::int64_t offset;  ///< of the entry in it
-  Rounded slope;
+  const std::array<std::int64_t, 4>&extents, &strides;  ///< of the tensor, in elements
+  std::int64_t offset;                                  ///< of the entry in it
+  Rounded slope;                                        ///< d mod / d entry
 };
 
 /// The same with derivatives.
@@ -107,9 +108,11 @@ void for_each_key(const ScoreRow& at, std::size_t keys, Env& env, F f) {
   for (int kv = 0; kv < static_cast<int>(keys); ++kv) f(kv, b, h, q, Index<Env>{kv, &env});
 }
 
+/// The scorer of two functors, which must outlive it: their own code runs on numbers with errors.
 template <class Mod, class Mask, class Base = RowScorer>
 class FunctorScorer : public Base {
  public:
+  /// Keeps references to both.
   FunctorScorer(const Mod& mod, const Mask& mask) : mod_(mod), mask_(mask) {}
   void score(const ScoreRow& at, std::vector<BoundedScore>& scores) const override {
     RoundedEnv env{at.sequence.sizes};
@@ -120,8 +123,8 @@ class FunctorScorer : public Base {
   }
 
  protected:
-  const Mod& mod_;
-  const Mask& mask_;
+  const Mod& mod_;    ///< the caller's
+  const Mask& mask_;  ///< the caller's
 };
 
 /// The mod's own code runs on dual numbers whose parts carry rounding errors, once seeded on the
@@ -169,27 +172,34 @@ class DualScorer final : public FunctorScorer<Mod, Mask, DifferentiableScorer> {
 
 // ---- errors ------------------------------------------------------------------------------------
 
+/// A matrix of the oracle, [rows, columns], row-major.
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// One number a column, for arithmetic element by element.
 using RowVector = Eigen::Array<double, 1, Eigen::Dynamic>;
 
-inline constexpr double u32 = 0x1p-24;  // fp32, to nearest
+inline constexpr double u32 = 0x1p-24;  ///< unit roundoff of fp32, to nearest
+/// The bound where any value is right.
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
-inline constexpr double deviations = 4;  // Hoeffding: 2 exp(-8) at worst, 6.9 sigma if uniform
-inline constexpr double vanishes = 104;  // exp(-104) < 2^-150: a kernel's weight is exactly 0
-inline constexpr double smallest_normal = 0x1p-126;
+/// How many standard deviations a working bound takes. Hoeffding: exceeded with probability 2
+/// exp(-8) at worst; 6.9 sigma if the errors are uniform.
+inline constexpr double deviations = 4;
+/// exp(-104) < 2^-150: a weight so far below the row's largest is exactly 0 in a kernel.
+inline constexpr double vanishes = 104;
+inline constexpr double smallest_normal = 0x1p-126;  ///< of fp32 and bf16
 
 /// An n-term fp32 sum, in any order, is within accumulation(n) * sum |terms|. Rigorous: n + 4
 /// truncations; working: Higham and Mary's sqrt(n) for rounding to nearest, and one truncation for
 /// each group of 16 (as the tensor cores add) where they are used.
 struct Accumulation {
-  BoundKind kind;
-  bool tensor_core;
-  double operator()(double n) const;
+  BoundKind kind;                     ///< which n-dependence
+  bool tensor_core;                   ///< sums in groups of 16, truncated
+  double operator()(double n) const;  ///< the factor of sum |terms|
 };
 
 /// The largest power of two that divides every entry (infinity if all are zero, 0 if one is not
 /// finite): a sum of such numbers whose magnitudes stay below 2^24 of it is exact in fp32.
 double quantum(const Matrix& x);
+/// Of either sign; a product with one is exact but for its exponent.
 bool is_power_of_two(double x);
 
 /// The absolute error of storing a number too small for relative ones. Except for fp16, whose
@@ -211,10 +221,11 @@ double stored_bound(DType storage, double value, double inner);
 ///
 /// of which this adds the second part to `variance`, one channel of y [n, D] a column.
 struct CellMember {
-  float rounded;
-  int i;
-  double r;
+  float rounded;  ///< what x became
+  int i;          ///< its row of y
+  double r;       ///< r_i with the sign of x_i
 };
+/// Sorts `members` by their rounded numbers to find the cells.
 void add_cells(std::vector<CellMember>& members, const Matrix& y, Eigen::Ref<RowVector> variance);
 
 /// Head h of the first `rows` rows of batch entry b, x [B, H, S, X].
@@ -222,8 +233,8 @@ Matrix rows_of(const Tensor<double, 4>& x, int b, int h, int rows);
 
 /// A matrix of products and how far a kernel may be from each.
 struct BoundedMatrix {
-  Matrix value, error;
-  Matrix magnitude;  ///< the sum of the sizes of the products, without the scale
+  Matrix value, error;  ///< as exact arithmetic gives it; what a kernel may be off
+  Matrix magnitude;     ///< the sum of the sizes of the products, without the scale
 };
 /// A B^T [rows, columns], each element a sum over the columns of A and B.
 BoundedMatrix bounded_products(const Matrix& a, const Matrix& b, const Numerics& may,

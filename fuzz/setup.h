@@ -41,9 +41,10 @@ class Setup {
   /// True where the mod or the mask is a type of the user's.
   bool has_types() const { return !c_.mod_type.empty() || !c_.mask_type.empty(); }
 
-  const Case& c() const { return c_; }
+  const Case& c() const { return c_; }  ///< as it was given
+  /// The row that runs it, which has accepted its problem.
   const Implementation& implementation() const { return implementation_; }
-  const PassInputs& inputs() const { return in_; }
+  const PassInputs& inputs() const { return in_; }  ///< what `stored` writes
   /// Whether query row q of sequence b attends key kv, both counted from the sequence's first.
   bool attends(int b, int h, int q, int kv) const;
 

@@ -11,6 +11,7 @@
 /// time.
 namespace attn::fuzz {
 
+/// What a simulated backward pass may do wrong, one thing at a time.
 enum class BackwardFault {
   none,
   no_delta,
@@ -26,17 +27,19 @@ enum class BackwardFault {
   one_element,
   captured_row,  ///< the first row of each head adds nothing to captured entries
 };
+/// With `none`, which is 0.
 inline constexpr int backward_fault_count = static_cast<int>(BackwardFault::captured_row) + 1;
 
+/// The freedoms that one simulated kernel takes, and its fault.
 struct BackwardSimulation {
-  bool round_p = true, round_ds = true;  ///< to the storage type
-  bool base_2 = false;                   ///< exp2 of t log2 e - LSE log2 e
-  bool tensor_core = false;              ///< sums in groups of 16, truncated
-  bool reverse = false;                  ///< sums from the last row or key on
-  bool exact_o = false;                  ///< delta from O in fp32
-  double noise = 0;                      ///< relative, of each exponential
-  bool tf32 = false;                     ///< operands of products keep 11 bits
-  BackwardFault fault = BackwardFault::none;
+  bool round_p = true, round_ds = true;       ///< to the storage type
+  bool base_2 = false;                        ///< exp2 of t log2 e - LSE log2 e
+  bool tensor_core = false;                   ///< sums in groups of 16, truncated
+  bool reverse = false;                       ///< sums from the last row or key on
+  bool exact_o = false;                       ///< delta from O in fp32
+  double noise = 0;                           ///< relative, of each exponential
+  bool tf32 = false;                          ///< operands of products keep 11 bits
+  BackwardFault fault = BackwardFault::none;  ///< none: right by the contract
 };
 
 /// One of the ways that the contract leaves a kernel of this storage type.
@@ -54,13 +57,15 @@ inline BackwardSimulation drawn_backward_variant(const Case& c, std::uint64_t n)
   return how;
 }
 
+/// What it writes, numbers of the storage type; captured entries and the sink are fp32.
 struct SimulatedGradients {
-  Tensor<double, 4> dq, dk, dv;
+  Tensor<double, 4> dq, dk, dv;  ///< as PassInputs has q, k and v
   /// By tensor and offset of the entry in it.
   std::map<std::pair<const void*, std::int64_t>, double> captured;
-  std::vector<double> d_sink;
+  std::vector<double> d_sink;  ///< [Hq]
 };
 
+/// One simulated backward pass; all that it is given must outlive it.
 class SimulatedBackward {
  public:
   /// `exact_o`: O before it was stored.
@@ -78,6 +83,7 @@ class SimulatedBackward {
         d_(static_cast<int>(in.q.extents()[3])),
         dv_(static_cast<int>(in.v.extents()[3])) {}
 
+  /// Once.
   SimulatedGradients run() {
     SimulatedGradients out{Tensor<double, 4>(in_.q.extents()),
                            Tensor<double, 4>(in_.k.extents()),

@@ -16,6 +16,7 @@
 /// that the contract gives and, on demand, one fault.
 namespace attn::fuzz {
 
+/// What a simulated forward pass may do wrong, one thing at a time.
 enum class Fault {
   none,
   drop_tail_key,
@@ -28,18 +29,20 @@ enum class Fault {
   no_sink,
   no_dropout
 };
+/// With `none`, which is 0.
 inline constexpr int simulated_fault_count = static_cast<int>(Fault::no_dropout) + 1;
 
+/// The freedoms that one simulated kernel takes, and its fault.
 struct Simulation {
-  int block = 32;            ///< keys a tile
-  int parts = 1;             ///< runs of keys worked on apart and merged by their LSE
-  bool round_p = true;       ///< P rounded to the storage type
-  bool lazy = false;         ///< the maximum moves only when a weight would pass 2^8
-  bool base_2 = false;       ///< exp2 of scores times log2 e
-  bool tensor_core = false;  ///< sums in groups of 16, truncated
-  double noise = 0;          ///< relative, of each exponential
-  bool tf32 = false;         ///< operands of products keep 11 bits
-  Fault fault = Fault::none;
+  int block = 32;             ///< keys a tile
+  int parts = 1;              ///< runs of keys worked on apart and merged by their LSE
+  bool round_p = true;        ///< P rounded to the storage type
+  bool lazy = false;          ///< the maximum moves only when a weight would pass 2^8
+  bool base_2 = false;        ///< exp2 of scores times log2 e
+  bool tensor_core = false;   ///< sums in groups of 16, truncated
+  double noise = 0;           ///< relative, of each exponential
+  bool tf32 = false;          ///< operands of products keep 11 bits
+  Fault fault = Fault::none;  ///< none: right by the contract
 };
 
 /// One of the ways that the contract leaves a kernel of this storage type.
@@ -57,16 +60,18 @@ inline Simulation drawn_variant(const Case& c, std::uint64_t n) {
   return how;
 }
 
+/// What it writes: O in numbers of the storage type, the rest fp32.
 struct SimulatedOutputs {
-  Tensor<double, 4> o, lse, row_max;  // [B, Hq, Sq, Dv], [B, Hq, Sq, 1] twice
+  Tensor<double, 4> o, lse, row_max;  ///< [B, Hq, Sq, Dv], [B, Hq, Sq, 1] twice
 };
 
 /// Mods in fp32, one number at a time.
 struct FloatEnv {
-  using Int = int;
-  using Score = float;
-  Sizes sizes;
-  float to_score(int i) const { return static_cast<float>(i); }
+  using Int = int;                                               ///< what an index holds
+  using Score = float;                                           ///< what a score is
+  Sizes sizes;                                                   ///< as the functor asks for them
+  float to_score(int i) const { return static_cast<float>(i); }  ///< an index as a score
+  /// What a functor captures; floating entries become scores.
   template <int Rank, class T>
   auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {
     const T& entry = c.tensor.data[checked_offset(c, at)];
@@ -80,9 +85,11 @@ struct FloatEnv {
 /// Sums and operands of products, as a simulated kernel has them.
 class SimulatedArithmetic {
  public:
+  /// Sums in fp32, or as tensor cores add; operands of fp32, or of TF32.
   SimulatedArithmetic(bool tensor_core, bool tf32) : tensor_core_(tensor_core) {
     if (tf32) operands_.input_rounding = 0x1p-11;
   }
+  /// What a product reads of `x`.
   float operand(double x) const { return static_cast<float>(as_operand(operands_, x)); }
   /// sum of a(n) b(n), n < count, on top of `sum`.
   template <class A, class B>
@@ -117,13 +124,16 @@ inline reference::Matrix dropout_of(const PassInputs& in, const Sequence& s, int
   return factors;
 }
 
+/// The element of the largest magnitude. There must be one.
 inline double& largest_of(std::vector<double>& x) {
   return *std::max_element(x.begin(), x.end(),
                            [](double a, double b) { return std::abs(a) < std::abs(b); });
 }
 
+/// One simulated forward pass; all that it is given must outlive it.
 class SimulatedFlash {
  public:
+  /// `storage`: the type of the tensors.
   SimulatedFlash(const PassInputs& in, const TreeMod& mod, const TreeMask& mask, DType storage,
                  const Simulation& how)
       : in_(in),
@@ -134,6 +144,7 @@ class SimulatedFlash {
         arithmetic_(how.tensor_core, how.tf32),
         dv_(in.v.extents()[3]) {}
 
+  /// Once.
   SimulatedOutputs run() {
     const auto e = in_.q.extents();
     const Tensor<double, 4> rows({e[0], e[1], e[2], 1});

@@ -14,11 +14,12 @@ namespace attn::fuzz {
 
 /// An output tensor and where its rows lie.
 struct StoredOutput {
-  std::string name;  ///< "O", "LSE", "row max"; "dQ", "dK", "dV", "d slope", "dSink"
-  StoredTensor tensor;
+  std::string name;               ///< "O", "LSE", "row max"; "dQ", "dK", "dV", "d slope", "dSink"
+  StoredTensor tensor;            ///< as the kernel writes it
   StoredTensor::Shape extents{};  ///< of the logical tensor
   RowPlaces rows;                 ///< empty: the logical tensor is the stored one
 
+  /// The logical tensor [B, H, S, X]; rows that no sequence has are 0.
   Tensor<double, 4> load() const {
     return rows.empty() ? tensor.load() : tensor.load(extents, rows);
   }
@@ -32,16 +33,19 @@ class StoredPass {
   /// pass. Outputs are poisoned.
   StoredPass(const Case& c, const Implementation& implementation,
              const std::vector<CapturedTensor>& captured);
+  /// Writes Q, K, V and, of a backward pass, dO and dLSE.
   void store(const PassInputs& in);
   /// O and LSE, which a backward pass reads.
   void store_forward_result(const Tensor<double, 4>& o_values, const Tensor<double, 3>& lse_values);
   /// What the kernel is to write, in a fixed order.
   std::vector<StoredOutput> outputs() const;
 
+  /// As the kernel's call has them; those of the other pass are empty.
   StoredTensor q, k, v, o, lse, row_max, d_o, d_lse, dq, dk, dv, d_sink;
-  std::vector<StoredTensor> d_captured;
+  std::vector<StoredTensor> d_captured;   ///< fp32, contiguous, one a captured tensor
   std::vector<std::int32_t> cu_q, cu_kv;  ///< packed
   std::vector<std::int32_t> lengths;      ///< caches
+  /// [B, pages a sequence may have]; empty if the case is not paged.
   TensorView<const std::int32_t, 2> page_table() const;
 
  private:

@@ -14,7 +14,7 @@ namespace attn::fuzz {
 
 /// Where a row of a logical tensor [B, H, S, X] lies: the indices of the first and third axis.
 struct RowPlace {
-  std::int64_t entry, row;
+  std::int64_t entry, row;  ///< of the stored tensor
 };
 /// Of each row of each sequence: [B][rows of the sequence].
 using RowPlaces = std::vector<std::vector<RowPlace>>;
@@ -23,7 +23,7 @@ using RowPlaces = std::vector<std::vector<RowPlace>>;
 /// floating type, with a guard zone before and behind.
 class StoredTensor {
  public:
-  using Shape = std::array<std::int64_t, 4>;
+  using Shape = std::array<std::int64_t, 4>;  ///< extents or strides, in elements
   StoredTensor() = default;
   /// `strides` in elements, none negative; `first` is the offset of the first element.
   StoredTensor(const char* name, DType dtype, const Shape& extents, const Shape& strides,
@@ -35,14 +35,16 @@ class StoredTensor {
 
   /// Writes `values`, representable in the dtype: all of them, or the rows that have a place.
   void store(const Tensor<double, 4>& values);
+  /// Only the rows that have a place.
   void store(const Tensor<double, 4>& values, const RowPlaces& places);
-  Tensor<double, 4> load() const;
+  Tensor<double, 4> load() const;  ///< all of it, as it lies
   /// The logical tensor of these extents; rows without a place are 0.
   Tensor<double, 4> load(const Shape& extents, const RowPlaces& places) const;
   /// The element of the lowest address that no tensor in this memory owns and that is no longer
   /// poison, counted from the first element of the view, so that it may be negative; nothing if all
   /// are poison.
   std::optional<std::int64_t> trespass() const;
+  /// As calls of kernels take it: data, type, extents and strides in elements.
   const TensorInfo& info() const { return info_; }
   /// A view of rank 3, without the last axis.
   TensorInfo rows() const;

@@ -24,13 +24,15 @@ namespace attn::fuzz {
 /// A DIM is a sum of integers and of B, H, Hq, Hkv, Sq, Skv, each with an optional factor:
 /// `2*Sq-1`. An axis of extent 1 broadcasts.
 struct TableSpec {
-  enum class Source { uniform, dyadic, alibi, ints, documents, bits, file };
-  std::string name;
-  std::vector<std::string> dims;
-  Source source = Source::uniform;
-  double low = 0, high = 1;  ///< the arguments of the source
-  std::string path;          ///< of a file
+  enum class Source { uniform, dyadic, alibi, ints, documents, bits, file };  ///< as above
+  std::string name;                 ///< as expressions read it
+  std::vector<std::string> dims;    ///< one text an axis: "Hq", "2*Sq-1"
+  Source source = Source::uniform;  ///< where entries come from
+  double low = 0, high = 1;         ///< the arguments of the source
+  std::string path;                 ///< of a file
 
+  /// Of an entry: a real, an index or a condition.
+  /// @throws std::invalid_argument if its file cannot be read
   ValueType type() const;
 };
 
@@ -38,6 +40,7 @@ struct TableSpec {
 inline constexpr std::size_t max_table_text = 4096;
 /// @throws std::invalid_argument naming what is wrong and where.
 TableSpec parse_table_spec(std::string_view text);
+/// What parse_table_spec reads back as the same.
 std::string to_text(const TableSpec& spec);
 
 /// The extents of the table in a problem of these sizes.
@@ -52,7 +55,7 @@ class TableStore {
   /// @throws std::invalid_argument as above, if a file has too few numbers or none can be read, or
   ///     if all the tables together have more than 2^28 entries.
   TableStore(const std::vector<TableSpec>& specs, const Sizes& sizes, std::uint64_t seed);
-  const Tables& tables() const { return tables_; }
+  const Tables& tables() const { return tables_; }  ///< in the order of `specs`
 
  private:
   void fill(const TableSpec& spec, const std::vector<std::int64_t>& extents, std::uint64_t seed,

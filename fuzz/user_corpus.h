@@ -9,9 +9,10 @@
 /// remark, one other line is the case.
 namespace attn::fuzz {
 
+/// One case of the folder, and the file that it stands in.
 struct UserCase {
-  std::string file;
-  Case value;
+  std::string file;  ///< its path
+  Case value;        ///< as it was parsed
 };
 
 /// Those in the folder, by name; the folder is made if it is not there.

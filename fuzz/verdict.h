@@ -13,6 +13,7 @@
 
 namespace attn::fuzz {
 
+/// What came of one case; `is_failure` tells which of these make a run fail.
 enum class Outcome {
   pass,
   mistrusted,         ///< nothing wrong was seen, but the bounds had no power here: not a pass
@@ -22,6 +23,7 @@ enum class Outcome {
   checker_fault,      ///< the checker of the CPU engine stopped the kernel
   refused,            ///< the implementation or the contract refuses the case
 };
+/// As reports name it: "not deterministic".
 const char* name_of(Outcome outcome);
 /// True for what makes a fuzz run fail.
 constexpr bool is_failure(Outcome o) {
@@ -32,22 +34,23 @@ constexpr bool is_failure(Outcome o) {
 /// What is wrong with one output, at its worst element.
 struct Discrepancy {
   std::string tensor;  ///< "O", "LSE", "dK", ...
-  std::array<std::int64_t, 4>
-      at{};             ///< the index of the element, 0 along an axis that is not there
-  std::string element;  ///< "O[b0 h1 q63 d5]", "d slope[3]"
-  double got = 0, reference = 0, bound = 0;
-  Term term = Term::none;         ///< of the bound
-  bool proved = false;            ///< outside the rigorous bound too
-  std::string where;              ///< the pattern of all elements outside their bounds
+  /// The index of the element, 0 along an axis that is not there.
+  std::array<std::int64_t, 4> at{};
+  std::string element;                       ///< "O[b0 h1 q63 d5]", "d slope[3]"
+  double got = 0, reference = 0, bound = 0;  ///< of that element
+  Term term = Term::none;                    ///< of the bound
+  bool proved = false;                       ///< outside the rigorous bound too
+  std::string where;                         ///< the pattern of all elements outside their bounds
   std::int64_t suspect_key = -1;  ///< whose weight in the row of O explains the error; -1: none
 };
 
+/// What came of one case, and why.
 struct Verdict {
-  Outcome outcome = Outcome::pass;
-  std::string reason;       ///< of every outcome but pass and discrepancy
-  Discrepancy discrepancy;  ///< of a discrepancy
-  RowCounts rows;
-  std::string_view target;  ///< where the kernel really ran
+  Outcome outcome = Outcome::pass;  ///< the worst thing that was seen
+  std::string reason;               ///< of every outcome but pass and discrepancy
+  Discrepancy discrepancy;          ///< of a discrepancy
+  RowCounts rows;                   ///< how the rows of the case fell out
+  std::string_view target;          ///< where the kernel really ran
 };
 
 /// |got - reference| / bound of one element: above 1, it is outside its bound; infinity for a wrong

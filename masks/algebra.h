@@ -49,8 +49,8 @@ concept mask_operands = (mask_operand<A> ||
 /// first(b, h, q, kv) and second(b, h, q, kv).
 template <class First, class Second>
 struct AllOf : MaskBase {
-  First first;
-  Second second;
+  First first;    ///< one part
+  Second second;  ///< the other
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {
@@ -58,7 +58,7 @@ struct AllOf : MaskBase {
     const auto y = call_mask(second, b, h, q, kv);
     return x && y;
   }
-  void check(const Sizes& sizes) const {
+  void check(const Sizes& sizes) const {  /// both parts
     check_mask(first, sizes);
     check_mask(second, sizes);
   }
@@ -67,8 +67,8 @@ struct AllOf : MaskBase {
 /// first(b, h, q, kv) or second(b, h, q, kv).
 template <class First, class Second>
 struct AnyOf : MaskBase {
-  First first;
-  Second second;
+  First first;    ///< one part
+  Second second;  ///< the other
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {
@@ -76,7 +76,7 @@ struct AnyOf : MaskBase {
     const auto y = call_mask(second, b, h, q, kv);
     return x || y;
   }
-  void check(const Sizes& sizes) const {
+  void check(const Sizes& sizes) const {  /// both parts
     check_mask(first, sizes);
     check_mask(second, sizes);
   }
@@ -85,8 +85,8 @@ struct AnyOf : MaskBase {
 /// first(b, h, q, kv) differs from second(b, h, q, kv).
 template <class First, class Second>
 struct ExactlyOneOf : MaskBase {
-  First first;
-  Second second;
+  First first;    ///< one part
+  Second second;  ///< the other
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {
@@ -94,7 +94,7 @@ struct ExactlyOneOf : MaskBase {
     const auto y = call_mask(second, b, h, q, kv);
     return (x && !y) || (!x && y);
   }
-  void check(const Sizes& sizes) const {
+  void check(const Sizes& sizes) const {  /// both parts
     check_mask(first, sizes);
     check_mask(second, sizes);
   }
@@ -103,13 +103,13 @@ struct ExactlyOneOf : MaskBase {
 /// not mask(b, h, q, kv).
 template <class Mask>
 struct Negation : MaskBase {
-  Mask mask;
+  Mask mask;  ///< what is turned round
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {
     return !call_mask(mask, b, h, q, kv);
   }
-  void check(const Sizes& sizes) const { check_mask(mask, sizes); }
+  void check(const Sizes& sizes) const { check_mask(mask, sizes); }  ///< the mask itself
 };
 
 /// Both let the pair attend.

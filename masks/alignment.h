@@ -30,8 +30,8 @@ namespace attn {
 /// has the index q = i + q_offset, the alignment still counts rows: `bottom_right` lets a step see
 /// what the same row of the whole problem would.
 struct Alignment {
-  enum class Kind { top_left, bottom_right, fixed, per_batch };
-
+  enum class Kind { top_left, bottom_right, fixed, per_batch };  ///< as drawn above, or off itself
+  /// Which of them.
   Kind kind = Kind::top_left;
   std::int32_t offset = 0;            ///< of Kind::fixed
   Captured<1, std::int32_t> offsets;  ///< of Kind::per_batch, [B] or [1]

@@ -27,8 +27,8 @@ namespace attn {
 /// fixed offset.
 template <class Mask>
 struct Batchify : MaskBase {
-  Mask mask;
-  std::int32_t length;
+  Mask mask;            ///< of one entry, in its own positions
+  std::int32_t length;  ///< n, positions of an entry
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {

@@ -62,7 +62,7 @@ struct FlexBlockLists {
   Tensor<std::int32_t, 3> kv_num_blocks;       ///< [B or 1, Hq or 1, q blocks], partial
   Tensor<std::int32_t, 4> kv_indices;          ///< [B or 1, Hq or 1, q blocks, kv blocks]
   Tensor<std::int32_t, 3> full_kv_num_blocks;  ///< of no entries: no full blocks are told apart
-  Tensor<std::int32_t, 4> full_kv_indices;
+  Tensor<std::int32_t, 4> full_kv_indices;     ///< as kv_indices, of full blocks
 };
 
 /// Lists are sorted; entries past the count are 0, a block that may be read.

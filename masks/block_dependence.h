@@ -13,8 +13,8 @@ namespace attn {
 
 /// The indices that something may depend on, a bit each.
 struct Dependence {
-  static constexpr unsigned on_b = 1, on_h = 2, on_q = 4, on_kv = 8;
-  unsigned on = 0;
+  static constexpr unsigned on_b = 1, on_h = 2, on_q = 4, on_kv = 8;  ///< a bit each
+  unsigned on = 0;                                                    ///< the indices, or'ed
 };
 
 /// A condition made of such numbers.
@@ -76,10 +76,10 @@ struct DependentNumber : Dependence {
 
 /// The environment of a functor that is asked what its result depends on.
 struct DependenceEnv {
-  using Int = DependentNumber;
-  using Score = DependentNumber;
-  Sizes sizes;
-
+  using Int = DependentNumber;    ///< what an index holds
+  using Score = DependentNumber;  ///< what a score is
+  Sizes sizes;                    ///< as functors ask for them
+  /// An index as a score.
   Score to_score(const Int& i) const { return i; }
   /// An axis of extent 1 is read at 0, whatever the index.
   template <int Rank, class T>

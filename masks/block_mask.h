@@ -26,24 +26,24 @@ enum class BlockKind : std::int32_t { empty, partial, full };
 
 /// Key blocks first to last, both included, all of one kind; never of kind `empty`.
 struct BlockSpan {
-  std::int32_t first = 0;
-  std::int32_t last = 0;
-  BlockKind kind = BlockKind::partial;
+  std::int32_t first = 0;               ///< block column
+  std::int32_t last = 0;                ///< block column, itself included
+  BlockKind kind = BlockKind::partial;  ///< of all its blocks
 
   friend bool operator==(const BlockSpan&, const BlockSpan&) = default;
 };
 
 /// The problem that a block mask belongs to, its block size, and what its planes share.
 struct BlockMaskShape {
-  int b = 1, hq = 1, sq = 0, skv = 0;
-  int q_block = 128, kv_block = 128;
-  bool shared_b = false;   ///< one plane of blocks for all batch entries
-  bool shared_hq = false;  ///< one plane of blocks for all heads
-
+  int b = 1, hq = 1, sq = 0, skv = 0;  ///< B, Hq, Sq, Skv
+  int q_block = 128, kv_block = 128;   ///< queries and keys of a block
+  bool shared_b = false;               ///< one plane of blocks for all batch entries
+  bool shared_hq = false;              ///< one plane of blocks for all heads
+  /// Rows of blocks of a plane, and its columns of blocks; those at the ends may be smaller.
   int q_blocks() const { return static_cast<int>((std::int64_t{sq} + q_block - 1) / q_block); }
   int kv_blocks() const { return static_cast<int>((std::int64_t{skv} + kv_block - 1) / kv_block); }
-  int stored_b() const { return shared_b && b > 0 ? 1 : b; }
-  int stored_hq() const { return shared_hq && hq > 0 ? 1 : hq; }
+  int stored_b() const { return shared_b && b > 0 ? 1 : b; }      ///< planes along the batch
+  int stored_hq() const { return shared_hq && hq > 0 ? 1 : hq; }  ///< and along the heads
   /// Rows of blocks that are stored.
   std::int64_t stored_rows() const { return std::int64_t{stored_b()} * stored_hq() * q_blocks(); }
   /// @throws std::invalid_argument if a block size is below 1 or a length below 0.
@@ -78,7 +78,7 @@ class BlockMask {
   BlockMask(const BlockMaskShape& shape, std::vector<std::int64_t> row_begin,
             std::vector<BlockSpan> spans, const BlockMaskCost& cost = {});
 
-  const BlockMaskShape& shape() const { return shape_; }
+  const BlockMaskShape& shape() const { return shape_; }  ///< as it was given
   /// The number of a row in `row_begin`.
   std::int64_t row_number(int b, int h, int q_block) const {
     const std::int64_t plane =
@@ -89,16 +89,16 @@ class BlockMask {
   std::span<const BlockSpan> row(int b, int h, int q_block) const {
     return row(row_number(b, h, q_block));
   }
-  std::span<const BlockSpan> row(std::int64_t number) const {
+  std::span<const BlockSpan> row(std::int64_t number) const {  /// by its row_number
     const auto r = static_cast<std::size_t>(number);
     return {spans_.data() + row_begin_[r],
             static_cast<std::size_t>(row_begin_[r + 1] - row_begin_[r])};
   }
-  BlockKind kind(int b, int h, int q_block, int kv_block) const;
+  BlockKind kind(int b, int h, int q_block, int kv_block) const;  ///< of one block
 
   const std::vector<std::int64_t>& row_begin() const { return row_begin_; }  ///< [stored rows + 1]
-  const std::vector<BlockSpan>& spans() const { return spans_; }
-  BlockMaskStatistics statistics() const;
+  const std::vector<BlockSpan>& spans() const { return spans_; }             ///< of all stored rows
+  BlockMaskStatistics statistics() const;  ///< counted anew at each call
 
   /// Of what the blocks say, for every batch entry and head; sharing and cost are left out.
   friend bool operator==(const BlockMask& a, const BlockMask& b);
@@ -126,10 +126,10 @@ inline constexpr int to_the_end = -1;
 
 /// A part of a problem: so many batch entries, heads, queries and keys from the first on.
 struct BlockMaskPart {
-  int b_first = 0, b_count = to_the_end;
-  int h_first = 0, h_count = to_the_end;
-  int q_first = 0, q_count = to_the_end;
-  int kv_first = 0, kv_count = to_the_end;
+  int b_first = 0, b_count = to_the_end;    ///< batch entries
+  int h_first = 0, h_count = to_the_end;    ///< query heads
+  int q_first = 0, q_count = to_the_end;    ///< queries
+  int kv_first = 0, kv_count = to_the_end;  ///< keys
 };
 
 /// The mask of a part, its indices counted from the part's own start: the functor of partial blocks

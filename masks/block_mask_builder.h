@@ -21,17 +21,17 @@ enum class Sharing {
 
 /// The block size, and whether batch entries or heads may share a plane.
 struct BlockMaskOptions {
-  int q_block = 128;
-  int kv_block = 128;
-  Sharing across_b = Sharing::automatic;
-  Sharing across_hq = Sharing::automatic;
+  int q_block = 128;                       ///< queries of a block, at least 1
+  int kv_block = 128;                      ///< keys of a block, at least 1
+  Sharing across_b = Sharing::automatic;   ///< of batch entries
+  Sharing across_hq = Sharing::automatic;  ///< of heads
 };
 
 /// Pairs of one batch entry and head: queries and keys, first to last, both included.
 struct IndexBox {
-  int b, h;
-  int q_first, q_last;
-  int kv_first, kv_last;
+  int b, h;               ///< the batch entry and query head
+  int q_first, q_last;    ///< queries
+  int kv_first, kv_last;  ///< keys
 };
 
 /// A mask as the builder sees it, its type erased.

@@ -28,13 +28,13 @@ namespace attn {
 ///   JAX splash attention `CausalMask(offset)`  causal(diagonal_offset(offset))
 ///   the future only, j >= i                    !causal(diagonal_offset(-1))
 struct Causal : MaskBase {
-  Alignment alignment;
+  Alignment alignment;  ///< where the diagonal ends
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index, Index q, Index kv) const {
     return kv <= alignment.diagonal(b, q, kv);
   }
-  void check(const Sizes& sizes) const { alignment.check(sizes); }
+  void check(const Sizes& sizes) const { alignment.check(sizes); }  ///< as Alignment::check
 };
 
 /// Row i attends to keys j <= i + off. The lengths are those of the problem at each call.

@@ -24,7 +24,7 @@ namespace attn {
 /// With n = 1 it is causal(). Elsewhere: `block_causal` in FlashAttention 4's tests; the frame-wise
 /// causal masks of video generators, n the tokens of a frame.
 struct BlockCausal : MaskBase {
-  std::int32_t length;
+  std::int32_t length;  ///< n
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index, Index, Index q, Index kv) const {

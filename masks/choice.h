@@ -25,11 +25,11 @@ namespace attn {
 /// call are `choose_by_head(local, causal() && window(w, 0), causal())`.
 template <class First, class Second>
 struct Choice : MaskBase {
-  enum class By { head, batch };
-  By by;
-  Captured<1, bool> which;  ///< [Hq] or [B]; [1] chooses for all
-  First first;              ///< where true
-  Second second;            ///< where false
+  enum class By { head, batch };  ///< the index that chooses
+  By by;                          ///< which of the two
+  Captured<1, bool> which;        ///< [Hq] or [B]; [1] chooses for all
+  First first;                    ///< where true
+  Second second;                  ///< where false
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {

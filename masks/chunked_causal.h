@@ -26,7 +26,7 @@ namespace attn {
 /// Elsewhere: `ChunkedCausalMask` (JAX splash attention), `attention_chunk` (FlashAttention 3).
 /// Other than a window, the reach of a row shrinks to itself where a chunk begins.
 struct ChunkedCausal : MaskBase {
-  std::int32_t chunk;
+  std::int32_t chunk;  ///< c
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index h, Index q, Index kv) const {

@@ -48,8 +48,8 @@ std::string first_difference(const Mask& mask, const Sizes& sizes, const Formula
 
 /// Indices first to last, both included, a pair an axis: b, h, q, kv.
 struct Box {
-  int first[4];
-  int last[4];
+  int first[4];  ///< of b, h, q, kv
+  int last[4];   ///< of b, h, q, kv
 };
 
 /// What the mask says of a whole box.

@@ -25,7 +25,7 @@ namespace attn {
 /// Elsewhere: the block-diagonal masks of 64 and 128 in FlashAttention 4's tests. Blocks of varying
 /// lengths (`BlockDiagonalMask` of xFormers) are `document(ids)`.
 struct BlockDiagonal : MaskBase {
-  std::int32_t length;
+  std::int32_t length;  ///< n
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index, Index, Index q, Index kv) const {

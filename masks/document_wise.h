@@ -34,10 +34,10 @@ namespace attn {
 /// with padded or gappy keys by ends, padding keys under an id of their own.
 template <class Mask>
 struct DocumentWise : MaskBase {
-  Document same_document;
+  Document same_document;               ///< by the ids of queries and keys
   Captured<2, std::int32_t> q_origin;   ///< [B or 1, at least Sq]
   Captured<2, std::int32_t> kv_origin;  ///< [B or 1, at least Skv]
-  Mask mask;
+  Mask mask;                            ///< inside a document, in its own positions
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {

@@ -24,7 +24,7 @@ namespace attn {
 ///
 /// Elsewhere: the JetSpec tree mask of attention-gym. Each token is its own ancestor.
 struct DraftTree : MaskBase {
-  std::int32_t prefix;
+  std::int32_t prefix;         ///< keys that every token sees
   Captured<2, bool> ancestor;  ///< [at least Sq, at least Skv - prefix]
 
   template <class Index>

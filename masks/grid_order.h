@@ -23,8 +23,8 @@ namespace attn {
 /// G. M. Morton, "A Computer Oriented Geodetic Data Base", 1966: x and y are the even and the odd
 /// bits of the position.
 struct GridOrder {
-  enum class Kind { row_major, tiled, morton };
-  Kind kind = Kind::row_major;
+  enum class Kind { row_major, tiled, morton };  ///< as drawn above
+  Kind kind = Kind::row_major;                   ///< which of them
   std::int32_t width = 1, height = 1;            ///< of the image, in tokens
   std::int32_t tile_width = 1, tile_height = 1;  ///< of Kind::tiled
 

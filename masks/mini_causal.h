@@ -24,7 +24,7 @@ namespace attn {
 /// Nobody trains with it: no block of n x n is full or empty, so a kernel that takes a block for
 /// either shows at once. From FlashAttention 4's tests, n = 128 there.
 struct MiniCausal : MaskBase {
-  std::int32_t length;
+  std::int32_t length;  ///< n
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index, Index, Index q, Index kv) const {

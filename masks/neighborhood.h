@@ -31,7 +31,7 @@ namespace attn {
 /// `natten_2d` in PyTorch FlexAttention's tests. An even k there rounds as here: k / 2 on each
 /// side.
 struct Neighborhood : MaskBase {
-  GridOrder order;
+  GridOrder order;      ///< where each token lies in the image
   std::int32_t kernel;  ///< k
 
   template <class Index>

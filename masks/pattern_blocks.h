@@ -23,8 +23,8 @@ namespace attn {
 /// FlashAttention 4, BigBird and the learned patterns of sparse training.
 struct BlockPattern : MaskBase {
   Captured<4, bool> pattern;  ///< [B or 1, Hq or 1, block rows, block columns]
-  std::int32_t rows;
-  std::int32_t columns;
+  std::int32_t rows;          ///< queries of a block
+  std::int32_t columns;       ///< keys of a block
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index h, Index q, Index kv) const {

@@ -26,7 +26,7 @@ namespace attn {
 /// tests agree; the form j <= p[b] of PyTorch's blog counts the position of the last key of the
 /// prefix: one more here.
 struct PrefixLm : MaskBase {
-  KeyCount prefix;
+  KeyCount prefix;  ///< p: its keys are seen by every query
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index h, Index q, Index kv) const {

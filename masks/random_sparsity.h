@@ -40,6 +40,7 @@ class RandomPairs {
       for (std::int64_t j = 0; j < skv; ++j)
         pairs_[static_cast<std::size_t>(i * skv + j)] = uniform(seed, i, j) < density;
   }
+  /// [Sq, Skv]: true where a pair attends. The memory is this object's.
   TensorView<const bool, 2> view() const { return {pairs_.get(), {sq_, skv_}, {skv_, 1}}; }
 
   /// In [0, 1): the top 53 bits of two rounds of SplitMix64 (G. L. Steele et al., 2014).

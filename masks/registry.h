@@ -18,10 +18,11 @@ class AnyMask {
  public:
   template <class Mask>
   AnyMask(const Mask& mask) : face_(std::make_shared<Holder<Mask>>(mask)) {}
-
+  /// Whether one pair attends.
   bool attends(const Sizes& sizes, int b, int h, int q, int kv) const {
     return face_->attends(sizes, b, h, q, kv);
   }
+  /// Yes, no or undecided for a whole box; see `RangeEnv`.
   Maybe verdict(const Sizes& sizes, const Box& box) const { return face_->verdict(sizes, box); }
   /// @throws std::invalid_argument as the mask does.
   void check(const Sizes& sizes) const { face_->check(sizes); }
@@ -50,7 +51,7 @@ class AnyMask {
 
 /// A mask of the registry: its texts, and how it is built.
 struct MaskEntry : EntryText {
-  AnyMask (*build)(Arguments& arguments);
+  AnyMask (*build)(Arguments& arguments);  ///< @throws std::invalid_argument if tables do not fit
 };
 
 /// The masks, in the order of their families. Those with a header have a file of their own; the
@@ -62,12 +63,12 @@ const MaskEntry& mask_named(const std::string& name);
 /// A mask of the registry, bound to one problem.
 class NamedMask {
  public:
-  bool attends(int b, int h, int q, int kv) const {
+  bool attends(int b, int h, int q, int kv) const {  /// one pair
     return mask_.attends(arguments_->sizes, b, h, q, kv);
   }
   /// Yes, no or undecided for a whole box; see `RangeEnv`.
   Maybe verdict(const Box& box) const { return mask_.verdict(arguments_->sizes, box); }
-  const Sizes& sizes() const { return arguments_->sizes; }
+  const Sizes& sizes() const { return arguments_->sizes; }  ///< of the problem it was made for
   /// The tables that the mask and its expression read; this object owns the examples among them.
   const Tables& tables() const { return arguments_->tables(); }
   /// The mask as an expression, parameters filled in.

@@ -23,14 +23,14 @@ namespace attn {
 /// reads its tables at the shifted positions.
 template <class Mask>
 struct Shift : MaskBase {
-  Mask mask;
-  std::int32_t rows = 0, keys = 0;
+  Mask mask;                        ///< asked at the other positions
+  std::int32_t rows = 0, keys = 0;  ///< added to q, and to kv
 
   template <class Env>
   ATTN_HOST_DEVICE auto operator()(Index<Env> b, Index<Env> h, Index<Env> q, Index<Env> kv) const {
     return call_mask(mask, b, h, q + rows, kv + keys);
   }
-  void check(const Sizes& sizes) const { check_mask(mask, sizes); }
+  void check(const Sizes& sizes) const { check_mask(mask, sizes); }  ///< the mask itself
 };
 
 /// The mask at row i + rows and key j + keys. Either may be negative.

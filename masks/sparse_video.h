@@ -34,12 +34,12 @@ namespace attn {
 /// Elsewhere: `generate_spatial_head_mask_mod` and `generate_temporal_head_mask_mod`
 /// (attention-gym), with widths counted in frames: `spatial_band` and `temporal_band` convert.
 struct SparseVideo : MaskBase {
-  enum class Along { space, time };
-  Along along;
-  std::int32_t prompt;  ///< p
-  std::int32_t frame;   ///< n, tokens of a frame
-  std::int32_t band;
-  std::int32_t sink = 0;
+  enum class Along { space, time };  ///< what its head looks along
+  Along along;                       ///< which of the two
+  std::int32_t prompt;               ///< p
+  std::int32_t frame;                ///< n, tokens of a frame
+  std::int32_t band;                 ///< pairs less far apart than this attend
+  std::int32_t sink = 0;             ///< keys after the prompt that stay in sight; Along::space
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index, Index, Index q, Index kv) const {

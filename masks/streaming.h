@@ -29,8 +29,8 @@ namespace attn {
 ///
 /// Elsewhere: flaxattention tests j <= n_sink, so its n_sink is one less than `sinks` here.
 struct Streaming : MaskBase {
-  std::int32_t sinks;
-  std::int32_t left;  ///< w
+  std::int32_t sinks;  ///< keys, from the first on, that stay in sight
+  std::int32_t left;   ///< w
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index, Index, Index q, Index kv) const {

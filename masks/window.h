@@ -45,9 +45,9 @@ inline constexpr std::int32_t unbounded = std::numeric_limits<std::int32_t>::max
 ///   JAX splash attention `LocalMask((l, r), offset)`
 ///                                        window(l, r, diagonal_offset(offset))
 struct Window : MaskBase {
-  std::int32_t left = unbounded;
-  std::int32_t right = unbounded;
-  Alignment alignment;
+  std::int32_t left = unbounded;   ///< keys before the query's own position
+  std::int32_t right = unbounded;  ///< keys behind it
+  Alignment alignment;             ///< which key is at a query's own position
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index, Index q, Index kv) const {
@@ -66,7 +66,7 @@ struct Window : MaskBase {
     check_end("right", right);
     alignment.check(sizes);
   }
-  static void check_end(const char* name, std::int32_t value) {
+  static void check_end(const char* name, std::int32_t value) {  /// throws below 0
     if (value < 0)
       throw std::invalid_argument(std::string("window: ") + name + " = " + std::to_string(value) +
                                   ", expected 0 or more, or attn::unbounded");

@@ -23,8 +23,8 @@ namespace attn {
 /// entry and head), cuDNN, ggml (its mask times the slope). Under a causal mask of the same
 /// alignment it equals `Alibi` up to a constant a row.
 struct AlibiDistance {
-  Captured<2> slope;  ///< [B or 1, Hq or 1]
-  Alignment alignment;
+  Captured<2> slope;    ///< [B or 1, Hq or 1]
+  Alignment alignment;  ///< where the distance is 0
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index h, Index q, Index kv) const {

@@ -13,16 +13,16 @@ namespace attn {
 
 /// What an axis of a table must be.
 struct ExpectedAxis {
-  enum class Rule { one_or, at_least, exactly };
-  Rule rule;
-  const char* name;
-  std::int64_t length;
-
+  enum class Rule { one_or, at_least, exactly };  ///< extent 1, or `length`; that or more; that
+  Rule rule;                                      ///< how the extent is compared
+  const char* name;                               ///< of the length, for messages: "Sq"
+  std::int64_t length;                            ///< in elements
+  /// Whether an axis of this extent is as expected.
   bool accepts(std::int64_t extent) const {
     if (rule == Rule::one_or) return extent == 1 || extent == length;
     return rule == Rule::at_least ? extent >= length : extent == length;
   }
-  std::string text() const {
+  std::string text() const {  /// for messages: "at least Sq = 64"
     const char* word = rule == Rule::one_or ? "1 or " : rule == Rule::at_least ? "at least " : "";
     return word + std::string(name) + " = " + std::to_string(length);
   }

@@ -17,14 +17,16 @@ namespace attn {
 
 /// A number that an entry takes. Real parameters are fp32, as mods store them.
 struct Parameter {
-  enum class Kind { whole, real };
-  const char* name;
-  Kind kind;
-  double value;        ///< default
-  double least, most;  ///< both included
-  const char* what;    ///< one line, with the unit
+  enum class Kind { whole, real };  ///< of numbers
+  const char* name;                 ///< "width", as `--param width=8` takes it
+  Kind kind;                        ///< which numbers it may be
+  double value;                     ///< default
+  double least, most;               ///< both included
+  const char* what;                 ///< one line, with the unit
 };
+/// A parameter of Kind::whole, `least` to 2^24: fp32 holds each.
 Parameter whole(const char* name, int value, int least, const char* what);
+/// A parameter of Kind::real.
 Parameter real(const char* name, double value, double least, double most, const char* what);
 
 /// The parameters of an entry, in order.
@@ -46,9 +48,9 @@ class Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  const Sizes sizes;
-  std::int32_t operator[](const char* whole_parameter) const;
-  float operator()(const char* real_parameter) const;
+  const Sizes sizes;                                           ///< of the problem
+  std::int32_t operator[](const char* whole_parameter) const;  ///< of Kind::whole
+  float operator()(const char* real_parameter) const;          ///< of Kind::real
 
   /// The table of that name: the one that was given, or an example of these extents whose entries
   /// are `fill(array of subscripts)`. Asked for twice, it is the same table.
@@ -108,13 +110,13 @@ struct EntryText {
   std::string header;      ///< where it has a file of its own; empty: made of those that have
   std::string code;        ///< the C++ that builds it: for a combination, its one line
   std::string expression;  ///< the same as an expression, `$name` for each parameter
-  std::vector<Parameter> parameters;
+  std::vector<Parameter> parameters;  ///< in the order in which they are shown
 };
 
 /// Something of a public system that is no mod or mask, with the reason.
 struct Excluded {
-  const char* name;
-  const char* reason;
+  const char* name;    ///< as its system calls it
+  const char* reason;  ///< why it is none
 };
 
 /// The C++ text of a builder as people write it: `a["width"]` is the parameter, `ids(a)` the table.

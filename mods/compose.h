@@ -14,8 +14,8 @@ namespace attn {
 /// counts as masked is the last result: a cap after a part that gave -inf brings the pair back.
 template <class First, class Second>
 struct Composition {
-  First first;
-  Second second;
+  First first;    ///< on the score
+  Second second;  ///< on what `first` gives
 
   template <class Score, class Env>
   ATTN_HOST_DEVICE Score operator()(Score s, Index<Env> b, Index<Env> h, Index<Env> q,
@@ -23,7 +23,7 @@ struct Composition {
     const Score t(call_mod(first, s, b, h, q, kv));
     return Score(call_mod(second, t, b, h, q, kv));
   }
-  void check(const Sizes& sizes) const {
+  void check(const Sizes& sizes) const {  /// both parts
     check_mod(first, sizes);
     check_mod(second, sizes);
   }

@@ -13,13 +13,13 @@ namespace attn {
 
 /// fp32 scores one by one: what a kernel computes, without lanes.
 struct SinglePrecisionEnv {
-  using Int = int;
-  using Score = float;
-  Sizes sizes;
-
+  using Int = int;      ///< what an index holds
+  using Score = float;  ///< what a score is
+  Sizes sizes;          ///< as the mod asks for them
+  /// An index as a score.
   float to_score(int i) const { return static_cast<float>(i); }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {
+  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {  /// throws outside of it
     const T& entry = c.tensor.data[checked_offset(c, at)];
     if constexpr (is_floating_storage<T>)
       return stored_score<float>(entry);
@@ -27,7 +27,7 @@ struct SinglePrecisionEnv {
       return entry;
   }
   template <class F, class... A>
-  static auto each(F f, const A&... a) {
+  static auto each(F f, const A&... a) {  /// a functor of plain numbers runs as it is
     return f(a...);
   }
 };
@@ -100,10 +100,10 @@ std::string first_difference(const Mod& mod, const Sizes& sizes, const Value& va
 
 /// The derivative to the `read`-th captured entry that the mod reads, and which entry that is.
 struct ReadGradient {
-  double derivative = 0;
-  const void* data = nullptr;
-  std::int64_t offset = -1;
-  int reads = 0;
+  double derivative = 0;       ///< d mod / d entry
+  const void* data = nullptr;  ///< the tensor's; null: there is no such read
+  std::int64_t offset = -1;    ///< of the entry, in elements
+  int reads = 0;               ///< floating reads of the call
 };
 /// The derivative of the mod to the entry that its `read`-th captured read takes.
 template <class Mod>

@@ -29,9 +29,9 @@ namespace attn {
 /// Elsewhere: `rel_bias` is distance_bias() in PyTorch FlexAttention's tests and
 /// absolute_distance() in FlashAttention 4's; the clamped form is from the latter.
 struct DistanceBias {
-  bool absolute = false;
-  std::int32_t low = std::numeric_limits<std::int32_t>::min();
-  std::int32_t high = std::numeric_limits<std::int32_t>::max();
+  bool absolute = false;  ///< |i - j|; `low` and `high` then do not matter
+  std::int32_t low = std::numeric_limits<std::int32_t>::min();   ///< the least bias
+  std::int32_t high = std::numeric_limits<std::int32_t>::max();  ///< the greatest bias
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index, Index q, Index kv) const {

@@ -17,8 +17,8 @@ namespace attn {
 /// Elsewhere: `rel_causal` of PyTorch FlexAttention's tests is `masked(causal(), distance_bias())`.
 template <class Mask, class Mod>
 struct Masked {
-  Mask mask;
-  Mod mod;
+  Mask mask;  ///< which scores stay
+  Mod mod;    ///< what becomes of them
 
   template <class Score, class Env>
   ATTN_HOST_DEVICE Score operator()(Score s, Index<Env> b, Index<Env> h, Index<Env> q,
@@ -26,7 +26,7 @@ struct Masked {
     const Score t(call_mod(mod, s, b, h, q, kv));
     return attn::select(call_mask(mask, b, h, q, kv), t, Score(-infinity));
   }
-  void check(const Sizes& sizes) const {
+  void check(const Sizes& sizes) const {  /// both parts
     if constexpr (requires { mask.check(sizes); }) mask.check(sizes);
     check_mod(mod, sizes);
   }

@@ -22,7 +22,7 @@ namespace attn {
 struct MlaRope {
   Captured<4> q_rope;  ///< [B or 1, Hq or 1, Sq, R]
   Captured<3> k_rope;  ///< [B or 1, Skv, R]
-  float scale = 1;
+  float scale = 1;     ///< of the rotated part's product
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index h, Index q, Index kv) const {

@@ -19,7 +19,7 @@ class AnyMod {
  public:
   template <class Mod>
   AnyMod(const Mod& mod) : face_(std::make_shared<Holder<Mod>>(mod)) {}
-
+  /// The modified score at one pair, in fp64.
   double score(const Sizes& sizes, double s, int b, int h, int q, int kv) const {
     return face_->score(sizes, s, b, h, q, kv);
   }
@@ -60,7 +60,7 @@ class AnyMod {
 
 /// A mod of the registry: its texts, and how it is built.
 struct ModEntry : EntryText {
-  AnyMod (*build)(Arguments& arguments);
+  AnyMod (*build)(Arguments& arguments);  ///< @throws std::invalid_argument if tables do not fit
 };
 
 /// The score mods, in the order of their families. Those with a header have a file of their own;
@@ -74,11 +74,12 @@ const std::vector<Excluded>& excluded_mods();
 /// A mod of the registry, bound to one problem.
 class NamedMod {
  public:
-  double score(double s, int b, int h, int q, int kv) const {
+  double score(double s, int b, int h, int q, int kv) const {  /// the modified score at one pair
     return mod_.score(arguments_->sizes, s, b, h, q, kv);
   }
+  /// Holds the result for every score of `s` at every pair of the problem.
   Range<double> range(const Range<double>& s) const { return mod_.range(arguments_->sizes, s); }
-  const Sizes& sizes() const { return arguments_->sizes; }
+  const Sizes& sizes() const { return arguments_->sizes; }  ///< of the problem it was made for
   /// The tables that the mod and its expression read; this object owns the examples among them.
   const Tables& tables() const { return arguments_->tables(); }
   /// The mod as an expression, parameters filled in.

@@ -26,7 +26,7 @@ namespace attn {
 /// (JAX splash attention); there 0 stands for no cap, here leave the mod out. The cap comes before
 /// the mask: after it, a masked -inf would come back as -cap.
 struct SoftCap {
-  float cap = 0;
+  float cap = 0;  ///< in the units of scores, above 0
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index, Index, Index) const {

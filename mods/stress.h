@@ -62,7 +62,7 @@ struct StressBuffers {
 
 /// Bit arithmetic on indices, by division: a bit of i xor j is a + c - 2 a c.
 struct StressXor {
-  std::int32_t bits;
+  std::int32_t bits;  ///< how many of each index, from the lowest
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index, Index q, Index kv) const {

@@ -13,7 +13,7 @@ namespace attn {
 /// that uses it twice. From PyTorch FlexAttention's tests. The language has no tangent: it is
 /// sin b / cos b, which for whole b is never a division by zero.
 struct Trig {
-  bool twice = false;
+  bool twice = false;  ///< trig2()
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index, Index, Index) const {

@@ -25,22 +25,22 @@ struct PackedLengths {
 /// What the forward pass may be told.
 struct ForwardOptions : AttentionOptions {
   const BlockMask* blocks = nullptr;  ///< visit only these blocks of the mask
-  PackedLengths packed;
-  TensorView<float, 3> row_max{};  ///< [B, Hq, Sq]: the largest score of each row, where wanted
-  bool tf32 = false;               ///< fp32 storage on tensor cores, in 10 bits
+  PackedLengths packed;               ///< none: a sequence a batch entry
+  TensorView<float, 3> row_max{};     ///< [B, Hq, Sq]: the largest score of each row, where wanted
+  bool tf32 = false;                  ///< fp32 storage on tensor cores, in 10 bits
 };
 
 /// What a decode step may be told.
 struct DecodeOptions : AttentionOptions {
   /// [B, max_pages]: the cache is in pages, [pages, Hkv, page_size, D].
   TensorView<const std::int32_t, 2> page_table{};
-  TensorView<float, 3> row_max{};
+  TensorView<float, 3> row_max{};  ///< [B, Hq, Sq], where wanted
 };
 
 /// What the backward pass may be told.
 struct BackwardOptions : AttentionOptions {
-  const BlockMask* blocks = nullptr;
-  PackedLengths packed;
+  const BlockMask* blocks = nullptr;   ///< visit only these blocks of the mask
+  PackedLengths packed;                ///< none: a sequence a batch entry
   TensorView<const float, 3> d_lse{};  ///< [B, Hq, Sq]; none: zeros
   /// fp32, row-major, one for each floating tensor that the mod reads, in order of first read.
   std::span<float* const> d_captured{};
@@ -57,9 +57,9 @@ struct ForwardTensors {
 /// What `backward` returns.
 template <class T>
 struct BackwardTensors {
-  Tensor<T, 4> dq, dk, dv;
-  std::vector<std::vector<float>> d_captured;
-  std::vector<float> d_sink;  ///< [Hq]; empty where there is no sink
+  Tensor<T, 4> dq, dk, dv;                     ///< as q, k and v
+  std::vector<std::vector<float>> d_captured;  ///< as in BackwardOptions
+  std::vector<float> d_sink;                   ///< [Hq]; empty where there is no sink
 };
 
 /// Q, K and V alone.
@@ -133,10 +133,10 @@ AttentionArguments decode_arguments(std::type_identity_t<TensorView<const T, 4>>
 /// The tensors of a backward pass. `o` and `lse` are what forward gave.
 template <class T>
 struct BackwardViews {
-  TensorView<const T, 4> q, k, v, o;
-  TensorView<const float, 3> lse;
-  TensorView<const T, 4> d_o;
-  TensorView<T, 4> dq, dk, dv;
+  TensorView<const T, 4> q, k, v, o;  ///< [B, H, S, D or Dv]
+  TensorView<const float, 3> lse;     ///< [B, Hq, Sq]
+  TensorView<const T, 4> d_o;         ///< [B, Hq, Sq, Dv]
+  TensorView<T, 4> dq, dk, dv;        ///< as q, k and v; written
 };
 
 /// What `backward` takes.

@@ -28,7 +28,7 @@ struct AttentionArguments {
   std::span<float* const> d_captured;
   float* d_sink = nullptr;  ///< [Hq], written backward where wanted
 
-  AttentionOptions options;
+  AttentionOptions options;  ///< what does not depend on storage types
 
   std::span<const std::int32_t> cu_q, cu_kv;     ///< packed sequences: [N + 1]
   std::span<const std::int32_t> lengths;         ///< decode: [B], filled rows of each cache
@@ -38,8 +38,8 @@ struct AttentionArguments {
 
 /// One pass with its mod and mask known at run time only: what the table of implementations runs.
 struct AttentionCall : AttentionArguments {
-  ProgramMod mod;
-  ProgramMask mask;
+  ProgramMod mod;    ///< no instructions: the identity
+  ProgramMask mask;  ///< compiled, as the mod
 };
 
 /// The view that was described; see `describe`.

@@ -13,16 +13,16 @@ namespace attn {
 template <class T, class Mod, class Mask>
 struct FlashBackwardArgs {
   HeadRows<const T> q{}, k{}, v{},
-      d_o{};                           // [B, Hq, Sq, D], [B, Hkv, Skv, D or Dv], [B, Hq, Sq, Dv]
-  HeadRows<T> dq{}, dk{}, dv{};        // as q, k, v
-  TensorView<const float, 3> lse{};    // [B, Hq, Sq]
-  TensorView<const float, 3> delta{};  // [B, Hq, Sq]: dot(dO, O) - dLSE
-  Source source{};
-  int d = 0, d_v = 0;
-  float scale = 1;
-  KernelDropout dropout{};
-  Mod mod;
-  Mask mask;
+      d_o{};                           ///< [B, Hq, Sq, D], [B, Hkv, Skv, D or Dv], [B, Hq, Sq, Dv]
+  HeadRows<T> dq{}, dk{}, dv{};        ///< as q, k, v
+  TensorView<const float, 3> lse{};    ///< [B, Hq, Sq]
+  TensorView<const float, 3> delta{};  ///< [B, Hq, Sq]: dot(dO, O) - dLSE
+  Source source{};                     ///< where the rows of each sequence lie
+  int d = 0, d_v = 0;                  ///< D and Dv of the tensors
+  float scale = 1;                     ///< of Q K^T
+  KernelDropout dropout{};             ///< as it was forward
+  Mod mod;                             ///< run on dual numbers
+  Mask mask;                           ///< which pairs attend
 };
 
 inline namespace ATTN_TARGET {

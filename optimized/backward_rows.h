@@ -16,19 +16,19 @@ namespace attn {
 /// What the delta kernel is given.
 template <class T>
 struct DeltaArgs {
-  HeadRows<const T> o, d_o;          // [B, Hq, Sq, Dv]
-  TensorView<const float, 3> d_lse;  // [B, Hq, Sq]; no data: zeros
-  TensorView<float, 3> delta;        // [B, Hq, Sq]
-  std::int64_t b = 0, hq = 0, sq = 0;
-  int d = 0, dv = 0;
+  HeadRows<const T> o, d_o;            ///< [B, Hq, Sq, Dv]
+  TensorView<const float, 3> d_lse;    ///< [B, Hq, Sq]; no data: zeros
+  TensorView<float, 3> delta;          ///< [B, Hq, Sq]
+  std::int64_t b = 0, hq = 0, sq = 0;  ///< extents of `delta`
+  int d = 0, dv = 0;                   ///< of the tensors
 };
 
 /// What the kernel of the sink's gradient is given.
 struct SinkGradientArgs {
-  TensorView<const float, 1> sink;        // [Hq]
-  TensorView<const float, 3> lse, delta;  // [B, Hq, Sq]
-  std::int64_t b = 0, sq = 0;
-  float* d_sink = nullptr;  // [Hq]
+  TensorView<const float, 1> sink;        ///< [Hq]
+  TensorView<const float, 3> lse, delta;  ///< [B, Hq, Sq]
+  std::int64_t b = 0, sq = 0;             ///< extents of `lse`
+  float* d_sink = nullptr;                ///< [Hq]
 };
 
 inline namespace ATTN_TARGET {

@@ -22,12 +22,12 @@ inline constexpr int combine_warps = 4;
 /// What the kernel that merges splits is given.
 template <class T>
 struct CombineArgs {
-  SplitOutput split;
-  HeadRows<T> o;                      // [B, Hq, Sq, Dv]
-  TensorView<float, 3> lse, row_max;  // [B, Hq, Sq]; no row_max where it has no data
-  TensorView<const float, 1> sink;    // [Hq]; no data: none
-  Sizes sizes;
-  int dv = 0;
+  SplitOutput split;                  ///< what the parts gave
+  HeadRows<T> o;                      ///< [B, Hq, Sq, Dv]
+  TensorView<float, 3> lse, row_max;  ///< [B, Hq, Sq]; no row_max where it has no data
+  TensorView<const float, 1> sink;    ///< [Hq]; no data: none
+  Sizes sizes;                        ///< of the problem
+  int dv = 0;                         ///< channels of O
 };
 
 /// O = sum over splits of exp(LSE_split - LSE) O_split; a warp a row.

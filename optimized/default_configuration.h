@@ -11,12 +11,12 @@ namespace attn {
 
 /// One rule of the default configuration: the first row of the table that fits decides.
 struct ConfigurationRow {
-  Pass pass = Pass::forward;
-  bool cache = false;  ///< for decode, with a cache of keys
-  int most_rows = 0;   ///< query rows of a sequence (decode: times the heads of a group); 0: any
-  int most_head = 0;   ///< max(D, Dv); 0: any
-  TileChoice tile = TileChoice::production;
-  std::string_view reason;
+  Pass pass = Pass::forward;  ///< that it is for
+  bool cache = false;         ///< for decode, with a cache of keys
+  int most_rows = 0;  ///< query rows of a sequence (decode: times the heads of a group); 0: any
+  int most_head = 0;  ///< max(D, Dv); 0: any
+  TileChoice tile = TileChoice::production;  ///< what it decides
+  std::string_view reason;                   ///< why, in a sentence
 };
 
 /// The table, in order. `AttentionOptions::tile` overrides it.

@@ -29,7 +29,7 @@ namespace attn {
 
 /// Where the parts of a split row go: each normalised, with its own LSE.
 struct SplitOutput {
-  int splits = 1;
+  int splits = 1;        ///< parts of the keys, merged by combine_splits
   float* o = nullptr;    ///< [splits, B, Hq, Sq, Dv]
   float* lse = nullptr;  ///< [splits, B, Hq, Sq]; the row's maximum stands behind them
   float* max = nullptr;  ///< [splits, B, Hq, Sq]
@@ -45,18 +45,18 @@ inline constexpr int flash_forward_shared_bytes = 2 *
 /// What the kernel is given.
 template <class T, class Mod, class Mask>
 struct FlashForwardArgs {
-  HeadRows<const T> q{}, k{}, v{};        // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
-  HeadRows<T> o{};                        // [B, Hq, Sq, Dv]
-  TensorView<float, 3> lse{}, row_max{};  // [B, Hq, Sq]; no row_max where it has no data
-  TensorView<const float, 1> sink{};      // [Hq]; no data: none
-  Source source{};
-  SplitOutput split{};
-  int d = 0, dv = 0;
-  float scale = 1;
-  int heads_per_tile = 1;  // 1, or all query heads of a group
-  KernelDropout dropout{};
-  Mod mod;
-  Mask mask;
+  HeadRows<const T> q{}, k{}, v{};        ///< [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
+  HeadRows<T> o{};                        ///< [B, Hq, Sq, Dv]
+  TensorView<float, 3> lse{}, row_max{};  ///< [B, Hq, Sq]; no row_max where it has no data
+  TensorView<const float, 1> sink{};      ///< [Hq]; no data: none
+  Source source{};                        ///< where the rows of each sequence lie
+  SplitOutput split{};                    ///< decode with splits; else not used
+  int d = 0, dv = 0;                      ///< of the tensors, up to Tile::kHead
+  float scale = 1;                        ///< of Q K^T
+  int heads_per_tile = 1;                 ///< 1, or all query heads of a group
+  KernelDropout dropout{};                ///< of the probabilities
+  Mod mod;                                ///< how scores change
+  Mask mask;                              ///< which pairs attend
 };
 
 /// The rows of K or V that a block reads, by page or by stride.

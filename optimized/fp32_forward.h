@@ -28,16 +28,16 @@ inline constexpr int fp32_forward_shared_bytes = fp32_row_bytes<Tile::kHead>*(Ti
 /// What the kernel is given.
 template <class Mod, class Mask>
 struct Fp32ForwardArgs {
-  HeadRows<const float> q, k, v;      // [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
-  TensorView<float, 4> o;             // [B, Hq, Sq, Dv]
-  TensorView<float, 3> lse, row_max;  // [B, Hq, Sq]; no row_max where it has no data
-  TensorView<const float, 1> sink;    // [Hq]; no data: none
-  Sizes sizes;
-  int d = 0, dv = 0;
-  float scale = 1;
-  KernelDropout dropout;
-  Mod mod;
-  Mask mask;
+  HeadRows<const float> q, k, v;      ///< [B, Hq, Sq, D], [B, Hkv, Skv, D], [B, Hkv, Skv, Dv]
+  TensorView<float, 4> o;             ///< [B, Hq, Sq, Dv]
+  TensorView<float, 3> lse, row_max;  ///< [B, Hq, Sq]; no row_max where it has no data
+  TensorView<const float, 1> sink;    ///< [Hq]; no data: none
+  Sizes sizes;                        ///< as the mod and the mask see them
+  int d = 0, dv = 0;                  ///< of the tensors, up to Tile::kHead
+  float scale = 1;                    ///< of Q K^T
+  KernelDropout dropout;              ///< of the probabilities
+  Mod mod;                            ///< how scores change
+  Mask mask;                          ///< which pairs attend
 };
 
 /// The two products by fused multiply-adds, each thread on the elements that it would hold of a

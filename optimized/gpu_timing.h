@@ -19,10 +19,10 @@ enum class GpuVariant {
   documents,       ///< 8 documents of equal length, causal in each
   checkerboard,    ///< scores halved and doubled by turns, every pair
 };
-const char* name_of(GpuVariant variant);
+const char* name_of(GpuVariant variant);  ///< "soft_cap_alibi", as above
 /// Keys that the windowed mask of the benches sees, their documents, and the cap of their scores.
 inline constexpr int gpu_bench_window = 1024, gpu_bench_documents = 8;
-inline constexpr float gpu_bench_soft_cap = 20;
+inline constexpr float gpu_bench_soft_cap = 20;  ///< scores of soft_cap_alibi stay below
 
 /// One shape and variant to time.
 struct GpuBench {

@@ -33,18 +33,18 @@ enum class Sequences {
 
 /// Query rows and keys that a block of threads works on at a time.
 struct TileSize {
-  int q = 0, kv = 0;
+  int q = 0, kv = 0;  ///< queries and keys
 };
 
 /// A row of the table.
 struct Implementation {
-  std::string_view name;
-  std::string_view what;
-  Pass pass = Pass::forward;
-  Sequences sequences = Sequences::dense;
-  bool block_sparse = false;  ///< visits what `AttentionCall::blocks` says, and needs it
-  TileSize production, small;
-  bool deterministic = true;
+  std::string_view name;                   ///< "flash_forward": as `--impl` takes it
+  std::string_view what;                   ///< in a line, for people
+  Pass pass = Pass::forward;               ///< what it computes
+  Sequences sequences = Sequences::dense;  ///< how its tensors hold them
+  bool block_sparse = false;   ///< visits what `AttentionCall::blocks` says, and needs it
+  TileSize production, small;  ///< of TileChoice
+  bool deterministic = true;   ///< two runs give the same bits
   /// The one mod and the one mask that it computes, as expressions without tables; empty: any, as
   /// the programs of the call.
   std::string_view mod, mask;
@@ -58,7 +58,7 @@ struct Implementation {
   Numerics (*numerics)(DType) = nullptr;
   /// The kernels of each target, each in its own units; null: not built for it.
   using Run = std::string_view (*)(const AttentionCall&, const Implementation&);
-  Run warp = nullptr, thread = nullptr, warp_planted = nullptr;
+  Run warp = nullptr, thread = nullptr, warp_planted = nullptr;  ///< by engine; with faults
 
   /// Runs on the engine named, and nowhere else. Returns the name of the target that really ran.
   /// @throws std::invalid_argument if an argument does not fit, the problem is not supported or

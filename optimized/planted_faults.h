@@ -53,9 +53,9 @@ enum class PlantedFault {
 
 /// A fault, its name on the command line, and what is wrong.
 struct PlantedFaultInfo {
-  PlantedFault fault;
-  std::string_view name;
-  std::string_view what;
+  PlantedFault fault;     ///< what `planted` is asked about
+  std::string_view name;  ///< "M01"
+  std::string_view what;  ///< the wrong line, in words
 };
 
 /// Every fault that the kernels can host.

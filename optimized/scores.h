@@ -10,7 +10,7 @@ inline namespace ATTN_TARGET {
 
 /// Kernels count scores in units of log 2.
 inline constexpr float log2_of_e = 1.4426950408889634f;
-inline constexpr float ln_of_2 = 0.6931471805599453f;
+inline constexpr float ln_of_2 = 0.6931471805599453f;  ///< from these units to those of LSE
 
 /// The rows of an accumulator fragment that a thread holds: r = 0 for elements 0 and 1, r = 1 for
 /// elements 2 and 3. Rows past the end stand on the last valid one, so that a mod or mask never

@@ -15,11 +15,11 @@ inline namespace ATTN_TARGET {
 template <class Tile, int bytes>
 void shared_bytes_of_flash_forward() {}
 template <class Tile, int bytes>
-void shared_bytes_of_flash_backward() {}
+void shared_bytes_of_flash_backward() {}  ///< of both its kernels
 template <class Tile, int bytes>
-void shared_bytes_of_captured_gradient() {}
+void shared_bytes_of_captured_gradient() {}  ///< the same bytes
 template <class Tile, int bytes>
-void shared_bytes_of_fp32_forward() {}
+void shared_bytes_of_fp32_forward() {}  ///< of TF32 too
 /// @}
 
 #define ATTN_SHARED_BYTES(kernel, bytes, ...) \

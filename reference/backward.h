@@ -13,8 +13,8 @@ namespace attn::reference {
 
 /// The gradient of one captured tensor, row-major over the captured extents.
 struct CapturedGradient {
-  CapturedTensor tensor;
-  std::vector<double> values;
+  CapturedTensor tensor;       ///< which one
+  std::vector<double> values;  ///< d loss / d entry
 };
 
 /// What the backward pass gives.
@@ -31,10 +31,10 @@ class CapturedSums {
  public:
   /// @throws std::invalid_argument if entries of one tensor share memory.
   explicit CapturedSums(std::vector<CapturedTensor> tensors);
-  bool empty() const { return sums_.empty(); }
+  bool empty() const { return sums_.empty(); }  ///< no floating tensor is read
   /// Adds to the entry that the seeded read took.
   void add(const DualEnv& env, double x);
-  std::vector<CapturedGradient> gradients() const;
+  std::vector<CapturedGradient> gradients() const;  ///< of all tensors, as they were given
 
  private:
   struct Sums {
@@ -110,8 +110,8 @@ struct OutputGradients {
     d_o = to_fp64(o);
     d_lse = has_lse ? to_fp64(lse) : Tensor3(problem.lse_extents());
   }
-  Tensor4 d_o;
-  Tensor3 d_lse;
+  Tensor4 d_o;    ///< [B, Hq, Sq, Dv]
+  Tensor3 d_lse;  ///< [B, Hq, Sq]; zeros where there is none
 };
 
 /// Gradients in fp64 of sum(dO * O) + sum(dLSE * LSE). With delta[i] = dot(dO[i,:], O[i,:]):

@@ -29,12 +29,12 @@ struct Batch {
         sink(sinks(options, problem.hq)),
         dropout(options.dropout) {}
 
-  Inputs in;
-  std::vector<Sequence> sequences;
-  double scale;
-  int group;               ///< G: query head h reads key/value head h / G
-  std::vector<Sink> sink;  ///< [Hq]
-  DropoutFactors dropout;
+  Inputs in;                        ///< Q, K and V as fp64
+  std::vector<Sequence> sequences;  ///< in order of b
+  double scale;                     ///< of Q K^T
+  int group;                        ///< G: query head h reads key/value head h / G
+  std::vector<Sink> sink;           ///< [Hq]
+  DropoutFactors dropout;           ///< of the probabilities
 };
 
 }  // namespace attn::reference

@@ -32,18 +32,18 @@ struct Options {
   std::optional<double> scale{};  ///< of the dot products; default 1/sqrt(D), any finite value
   /// Attention sink [Hq]: one more logit in the softmax of each query head, which has no value.
   std::optional<TensorView<const float, 1>> sink{};
-  Dropout dropout{};
+  Dropout dropout{};  ///< p = 0: none
 };
 
 /// A tensor view without its element type: what the checks look at. Rank 3 or 4.
 struct TensorInfo {
-  const char* name = "";  ///< the argument, for messages
-  const void* data = nullptr;
-  DType dtype = DType::f32;
-  int rank = 4;
+  const char* name = "";                             ///< the argument, for messages
+  const void* data = nullptr;                        ///< null: there is no tensor
+  DType dtype = DType::f32;                          ///< of its elements
+  int rank = 4;                                      ///< 3 or 4
   std::array<std::int64_t, 4> extents{}, strides{};  ///< in elements; the first `rank` count
 
-  bool empty() const;
+  bool empty() const;         ///< an extent is 0: there are no elements
   std::string shape() const;  ///< "[2, 4, 128, 64]"
 };
 
@@ -79,11 +79,11 @@ struct Problem {
   Sizes sizes() const { return {b, hq, hkv, sq, skv, 0, 0}; }
   /// True when no pair of a query and a key exists.
   bool has_no_pair() const { return b == 0 || hq == 0 || sq == 0 || skv == 0; }
-  std::array<std::int64_t, 4> q_extents() const { return {b, hq, sq, d}; }
-  std::array<std::int64_t, 4> k_extents() const { return {b, hkv, skv, d}; }
-  std::array<std::int64_t, 4> v_extents() const { return {b, hkv, skv, dv}; }
-  std::array<std::int64_t, 4> o_extents() const { return {b, hq, sq, dv}; }
-  std::array<std::int64_t, 3> lse_extents() const { return {b, hq, sq}; }
+  std::array<std::int64_t, 4> q_extents() const { return {b, hq, sq, d}; }     ///< of Q and dQ
+  std::array<std::int64_t, 4> k_extents() const { return {b, hkv, skv, d}; }   ///< of K and dK
+  std::array<std::int64_t, 4> v_extents() const { return {b, hkv, skv, dv}; }  ///< of V and dV
+  std::array<std::int64_t, 4> o_extents() const { return {b, hq, sq, dv}; }    ///< of O and dO
+  std::array<std::int64_t, 3> lse_extents() const { return {b, hq, sq}; }      ///< of LSE and dLSE
 };
 
 /// Checks q [B, Hq, Sq, D], k [B, Hkv, Skv, D], v [B, Hkv, Skv, Dv] and the options.

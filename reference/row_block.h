@@ -84,8 +84,8 @@ Matrix row_product(const Weights& w, const Factor& x) {
 
 /// Where a block of scores [rows, Skv] lies: query head h of sequence b, from row `first_row` on.
 struct RowBlock {
-  int b, h, first_row;
-  Sizes sizes;
+  int b, h, first_row;  ///< first_row from the sequence's first
+  Sizes sizes;          ///< of the sequence
 };
 
 /// A score mod on a block of rows.
@@ -126,7 +126,7 @@ class ExactMod : public Base {
   }
 
  protected:
-  const F& functor_;
+  const F& functor_;  ///< the caller's
 };
 
 /// A mask functor. The functor outlives this object.

@@ -13,7 +13,7 @@ namespace attn {
 
 /// Consecutive rows of one batch entry of a tensor [B, H, S, X].
 struct RowRange {
-  int batch = 0, first = 0, count = 0;
+  int batch = 0, first = 0, count = 0;  ///< rows first to first + count - 1
 };
 
 /// One sequence of queries and one of keys that may attend to each other.

@@ -12,7 +12,7 @@ namespace attn::reference {
 ///
 /// G. Xiao et al., "Efficient Streaming Language Models with Attention Sinks", 2023, section 3.
 struct Sink {
-  double logit = masked;
+  double logit = masked;  ///< in the units of modified scores
 
   /// exp(logit - m): the sink's term in the sum of a row whose largest logit is m, and its
   /// probability where m is the row's LSE.

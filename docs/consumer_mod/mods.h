@@ -6,7 +6,7 @@
 
 /// Right: 30 tanh(s / 30) + slope[h] (j - i).
 struct CappedAlibi {
-  attn::Captured<1> slope;  // [Hq]
+  attn::Captured<1> slope;  ///< [Hq]
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index h, Index q, Index kv) const {

@@ -13,7 +13,7 @@ namespace how_to {
 /// OCP 8-bit floating point, E4M3: 1 sign, 4 exponent, 3 fraction bits; largest 448, no infinities;
 /// unit roundoff 2^-4. (P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022, section 3.)
 struct e4m3 {
-  std::uint8_t bits;
+  std::uint8_t bits;  ///< the sign highest
 };
 //! [type]
 

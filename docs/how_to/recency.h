@@ -12,7 +12,7 @@ namespace how_to {
 ///
 /// which multiplies the weight of a key by (1 + |i - j|)^-rate.
 struct Recency {
-  float rate = 1;
+  float rate = 1;  ///< of the logarithm
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index, Index q, Index kv) const {

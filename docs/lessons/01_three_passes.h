@@ -4,8 +4,8 @@
 
 namespace lesson {
 
-/// Attention as it is defined (Vaswani et al. 2017, equation 1), one query row: three passes over
-/// the keys.
+/// Attention as it is defined, one query row: three passes over the keys. (Vaswani et al. 2017,
+/// equation 1.)
 inline Answer three_passes(const Problem& x) {
   const std::size_t keys = x.k.size();
 

@@ -9,9 +9,9 @@ namespace lesson {
 
 /// What lesson 3 keeps of a row: right for the keys seen so far.
 struct Running {
-  double m = -std::numeric_limits<double>::infinity();
-  double l = 0;
-  Row o;  ///< [Dv]
+  double m = -std::numeric_limits<double>::infinity();  ///< the running maximum
+  double l = 0;                                         ///< the sum of exp(score - m)
+  Row o;                                                ///< [Dv]
 };
 
 /// The five statements of lesson 3 for the keys first to last - 1 at once: one rescale a tile.
@@ -37,8 +37,8 @@ inline void add_tile(Running& r, const Row& q, const Problem& x, std::size_t fir
 
 /// The answers of many queries, and how many keys were fetched for them from slow memory.
 struct TiledAnswers {
-  std::vector<Answer> rows;
-  std::size_t keys_fetched = 0;
+  std::vector<Answer> rows;      ///< one a query
+  std::size_t keys_fetched = 0;  ///< rows of K that were read
 };
 
 /// FlashAttention-2 (Dao 2023, algorithm 1): blocks of queries outside, tiles of keys inside. The

@@ -10,7 +10,7 @@ namespace lesson {
 /// type.
 struct CappedAlibi {
   attn::Captured<1> slope;  ///< [Hq]
-  float cap = 30;
+  float cap = 30;           ///< no |t| without the bias is larger
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index, Index h, Index q, Index kv) const {
@@ -21,18 +21,18 @@ struct CappedAlibi {
 /// Runs a functor of the pairs of head 0 on the numbers of an environment.
 template <class Env>
 struct Asked {
-  Env env;
+  Env env;  ///< its indices point here
 
   explicit Asked(int keys = 1) { env.sizes = {.b = 1, .hq = 1, .hkv = 1, .sq = keys, .skv = keys}; }
-  attn::Index<Env> index(typename Env::Int value) { return {value, &env}; }
+  attn::Index<Env> index(typename Env::Int value) { return {value, &env}; }  ///< b, h, i or j
 
   template <class Mod>
   typename Env::Score mod(const Mod& f, typename Env::Score s, typename Env::Int i,
-                          typename Env::Int j) {
+                          typename Env::Int j) {  /// t of a pair, or of a box
     return attn::call_mod(f, s, index(0), index(0), index(i), index(j));
   }
   template <class Mask>
-  auto mask(const Mask& f, typename Env::Int i, typename Env::Int j) {
+  auto mask(const Mask& f, typename Env::Int i, typename Env::Int j) {  /// of a box, a Maybe
     return attn::call_mask(f, index(0), index(0), index(i), index(j));
   }
 };

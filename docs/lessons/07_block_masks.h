@@ -14,9 +14,11 @@ struct Blocks {
   int questions = 0;        ///< boxes asked about
   int elements = 0;         ///< pairs asked about one by one
 
-  int across() const { return (keys + size - 1) / size; }
-  int down() const { return (rows + size - 1) / size; }
+  int across() const { return (keys + size - 1) / size; }  ///< blocks in a row of blocks
+  int down() const { return (rows + size - 1) / size; }    ///< rows of blocks
+  /// Of one block, counted from the top left.
   Kind& at(int block_row, int block) { return kinds[block_row * across() + block]; }
+  /// The same, to read.
   Kind at(int block_row, int block) const { return kinds[block_row * across() + block]; }
 };
 

@@ -28,7 +28,7 @@ inline Answer merge(std::span<const Answer> parts) {
 }
 
 /// Lesson 7 with the blocks that a row visits dealt out to `splits` workers, as many to each as can
-/// be (Flash-Decoding, Dao et al. 2023). Each part is normalised on its own.
+/// be. Each part is normalised on its own. (Flash-Decoding, Dao et al. 2023.)
 template <class Mod, class Mask>
 Answer split_kv(const Problem& x, int i, const Mod& mod, const Mask& mask, const Blocks& blocks,
                 std::size_t splits) {

@@ -8,9 +8,9 @@ namespace lesson {
 
 /// How far a kernel that rounds as lesson 9's may be off, for one query row.
 struct RoundingBound {
-  Row likely;   ///< [Dv] roundings as independent as they are: four standard deviations
-  Row certain;  ///< [Dv] roundings in the worst order
-  double lse = 0;
+  Row likely;      ///< [Dv] roundings as independent as they are: four standard deviations
+  Row certain;     ///< [Dv] roundings in the worst order
+  double lse = 0;  ///< of LSE
 };
 
 /// From the case itself: its inputs, as stored, and the exact answer. `tiles` counts the rescales.

@@ -16,13 +16,13 @@ struct Problem {
   Row q;               ///< [D]
   std::vector<Row> k;  ///< [Skv][D]
   std::vector<Row> v;  ///< [Skv][Dv]
-  double scale = 1;
+  double scale = 1;    ///< of Q K^T
 };
 
 /// O and LSE of the row.
 struct Answer {
-  Row o;  ///< [Dv]
-  double lse = 0;
+  Row o;           ///< [Dv]
+  double lse = 0;  ///< the logarithm of the sum of exp(score)
 };
 
 /// sum_d a_d b_d

@@ -20,10 +20,12 @@ namespace attn::fuzz {
 struct FuzzerFailure : std::logic_error {
   using std::logic_error::logic_error;
 };
+/// @throws FuzzerFailure saying `what`, unless it holds
 inline void require(bool holds, const std::string& what) {
   if (!holds) throw FuzzerFailure(what);
 }
 
+/// The bytes of an input as they are: NULs and all.
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

@@ -17,7 +17,7 @@ namespace attn {
 template <int Rank, class T = float>
 struct Captured {
   static_assert(Rank >= 1 && Rank <= 4, "captured tensors have rank 1 to 4");
-  TensorView<const T, Rank> tensor;
+  TensorView<const T, Rank> tensor;      ///< the caller's memory
   const char* name = "captured tensor";  ///< for messages
 
   Captured() = default;

@@ -11,8 +11,8 @@ namespace attn {
 /// `Dual<Rounded>` in the oracle, `Dual<lane<float>>` in a kernel's backward pass.
 template <class T>
 struct Dual {
-  T v{};
-  T d{};
+  T v{};  ///< the value
+  T d{};  ///< its derivative
 
   Dual() = default;
   ATTN_INLINE Dual(const T& value) : v(value), d(0) {}

@@ -17,13 +17,13 @@ namespace attn {
 
 /// The exact environment of the reference: fp64 scores, 32-bit indices, every read checked.
 struct ExactEnv {
-  using Int = int;
-  using Score = double;
-  Sizes sizes;
-
+  using Int = int;       ///< what an index holds
+  using Score = double;  ///< what a score is
+  Sizes sizes;           ///< as functors ask for them
+  /// An index as a score.
   double to_score(int i) const { return i; }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {
+  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {  /// throws outside of it
     const T& entry = c.tensor.data[checked_offset(c, at)];
     if constexpr (is_floating_storage<T>)
       return stored_score<double>(entry);
@@ -39,11 +39,11 @@ struct ExactEnv {
 
 /// One captured tensor, its element type erased.
 struct CapturedTensor {
-  const void* data = nullptr;
-  DType dtype = DType::f32;  ///< of floating tensors
-  std::size_t element_bytes = 0;
-  std::vector<std::int64_t> extents, strides;
-  const char* name = "";
+  const void* data = nullptr;                  ///< the first element, at indices 0
+  DType dtype = DType::f32;                    ///< of floating tensors
+  std::size_t element_bytes = 0;               ///< 1 a condition, 4 an index
+  std::vector<std::int64_t> extents, strides;  ///< one an axis; strides in elements
+  const char* name = "";                       ///< for messages
 };
 
 /// Differentiates a mod: to the score when the score is seeded, or to the `seeded`-th captured
@@ -51,18 +51,18 @@ struct CapturedTensor {
 /// call. `Number` is `double` in the reference and `Rounded` in the oracle.
 template <class Number>
 struct BasicDualEnv {
-  using Int = int;
-  using Score = Dual<Number>;
-  Sizes sizes;
-  int seeded = -1;
-  int reads = 0;
+  using Int = int;                    ///< what an index holds
+  using Score = Dual<Number>;         ///< what a score is
+  Sizes sizes;                        ///< as functors ask for them
+  int seeded = -1;                    ///< the read whose entry has derivative 1
+  int reads = 0;                      ///< so far; set it to 0 before a call
   const void* seeded_data = nullptr;  ///< the tensor of the seeded read,
   std::array<std::int64_t, 4> seeded_extents{}, seeded_strides{};  ///< its shape, zeros after that
   std::int64_t seeded_offset = 0;                                  ///< and the entry's offset in it
-
+  /// An index as a score: its derivative is 0.
   Score to_score(int i) const { return Score(Number(i)); }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) {
+  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) {  /// throws outside of it
     const std::int64_t offset = checked_offset(c, at);
     if constexpr (is_floating_storage<T>) {
       const bool mine = reads++ == seeded;
@@ -84,13 +84,13 @@ using DualEnv = BasicDualEnv<double>;
 
 /// Bounds the rounding of a mod: the score comes in with an error and leaves with one.
 struct RoundedEnv {
-  using Int = int;
-  using Score = Rounded;
-  Sizes sizes;
-
+  using Int = int;        ///< what an index holds
+  using Score = Rounded;  ///< what a score is
+  Sizes sizes;            ///< as functors ask for them
+  /// An index as a score, which fp32 may hold rounded.
   Rounded to_score(int i) const { return Rounded(static_cast<double>(i)); }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {
+  auto read(const Captured<Rank, T>& c, const int (&at)[Rank]) const {  /// throws outside of it
     const T& entry = c.tensor.data[checked_offset(c, at)];
     if constexpr (is_floating_storage<T>)
       return Rounded(stored_score<double>(entry));
@@ -102,20 +102,20 @@ struct RoundedEnv {
 /// Asks about whole boxes of indices at once. A captured read answers with the least and greatest
 /// entry of the part that the indices may reach.
 struct RangeEnv {
-  using Int = Range<std::int64_t>;
-  using Score = Range<double>;
-  Sizes sizes;
+  using Int = Range<std::int64_t>;  ///< what an index holds
+  using Score = Range<double>;      ///< what a score is
+  Sizes sizes;                      ///< as functors ask for them
   /// Where many boxes are asked about: captured entries are then looked at once, not each time.
   RangeTables* tables = nullptr;
   /// Set by a read that may reach an index outside the tensor. Such indices are left out of the
   /// answer: reading one is an error that the element-wise run reports.
   bool may_read_outside = false;
-
+  /// An index as a score.
   Score to_score(const Int& i) const {
     return Score(static_cast<double>(i.low), static_cast<double>(i.high));
   }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const Int (&at)[Rank]) {
+  auto read(const Captured<Rank, T>& c, const Int (&at)[Rank]) {  /// the least and the greatest
     std::int64_t first[Rank], last[Rank];
     bool none = false, one = true;
     std::int64_t offset = 0;
@@ -161,15 +161,15 @@ struct RangeEnv {
 /// Reads nothing and lists the captured tensors that a mod or mask reads, in order of first read.
 /// Functors do not branch on values, so one call meets every read.
 struct TraceEnv {
-  using Int = int;
-  using Score = double;
-  Sizes sizes;
+  using Int = int;                      ///< what an index holds
+  using Score = double;                 ///< what a score is
+  Sizes sizes;                          ///< as functors ask for them
   std::vector<CapturedTensor> tensors;  ///< floating: these have a gradient
   std::vector<CapturedTensor> tables;   ///< of indices and conditions
-
+  /// An index as a score.
   double to_score(int i) const { return i; }
   template <int Rank, class T>
-  auto read(const Captured<Rank, T>& c, const int (&)[Rank]) {
+  auto read(const Captured<Rank, T>& c, const int (&)[Rank]) {  /// notes the tensor; gives 0, or 1
     auto& list = is_floating_storage<T> ? tensors : tables;
     const CapturedTensor tensor{c.tensor.data,
                                 dtype_of<T>,

@@ -40,8 +40,8 @@ using Expression = std::shared_ptr<const Node>;
 
 /// Built by the functions below only, which check types and limits.
 struct Node {
-  Op op = Op::constant;
-  ValueType type = ValueType::real;
+  Op op = Op::constant;  ///< what the node does
+  ValueType type = ValueType::real;  ///< of its value
   bool inexact = false;          ///< a condition that compares reals: rounding may flip it
   int depth = 1;                 ///< nodes on the longest path down
   int size = 1;                  ///< nodes, a shared one counted each time
@@ -63,15 +63,15 @@ inline constexpr int max_table_name = 23;
 class OperandError : public std::invalid_argument {
  public:
   OperandError(int at, const std::string& message) : std::invalid_argument(message), operand(at) {}
-  int operand;
+  int operand;  ///< which of `args` is at fault
 };
 
 /// `score`, an index or a length: any operation before `constant`.
 Expression variable(Op op);
 /// @throws OperandError if `value` is NaN.
 Expression real_constant(double value);
-Expression index_constant(std::int32_t value);
-Expression condition_constant(bool value);
+Expression index_constant(std::int32_t value);  ///< any 32-bit number
+Expression condition_constant(bool value);  ///< true or false
 
 /// An operator or function (any operation after `read`) on its operands. Types follow the
 /// operation: arithmetic, `min`, `max`, `abs`, `clamp` and `select` give an index where every operand
@@ -95,7 +95,7 @@ Expression replace_at(const Expression& root, int n, const Expression& by);
 
 /// The same tree; constants are compared by their bits.
 bool same_tree(const Expression& a, const Expression& b);
-bool uses(const Expression& root, Op op);
+bool uses(const Expression& root, Op op);  ///< whether some node does `op`
 
 /// The root of a mod is a real (or an index, which becomes one).
 /// @throws std::invalid_argument else.
@@ -115,7 +115,7 @@ struct OpSyntax {
   int precedence;      ///< of an infix operator, 0 for all else
   bool is_function;    ///< `name(args)`
 };
-const OpSyntax& syntax_of(Op op);
+const OpSyntax& syntax_of(Op op);  ///< of any operation
 /// Letters, digits and `_`, a letter or `_` first, at most `max_table_name` characters, and not a
 /// word of the language.
 bool is_table_name(std::string_view name);

@@ -13,8 +13,8 @@ namespace attn {
 /// The lengths that a mod or mask may ask for. In packed sequences and in decode `sq` and `skv` are
 /// those of the sequence at hand, and `q_start`, `kv_start` where it starts in the packed axis.
 struct Sizes {
-  int b = 0, hq = 0, hkv = 0, sq = 0, skv = 0;
-  int q_start = 0, kv_start = 0;
+  int b = 0, hq = 0, hkv = 0, sq = 0, skv = 0;  ///< B, Hq, Hkv, Sq, Skv
+  int q_start = 0, kv_start = 0;  ///< rows of the packed axes; 0 if not packed
   int q_offset = 0;  ///< the index q of row 0; in decode Skv - Sq: a step is a row of the whole
 };
 
@@ -25,10 +25,10 @@ struct Sizes {
 /// Arithmetic among indices and integers stays an index; with a score it becomes a score.
 template <class Env>
 struct Index {
-  typename Env::Int value;
-  Env* env;
+  typename Env::Int value;  ///< b, h, q or kv, or what was made of them
+  Env* env;                 ///< shared by the indices of one call, and outlives them
 
-  ATTN_INLINE auto score() const { return env->to_score(value); }
+  ATTN_INLINE auto score() const { return env->to_score(value); }  ///< as a score
 };
 
 /// True for `Index` of any environment.

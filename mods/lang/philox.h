@@ -8,7 +8,7 @@ namespace attn {
 
 /// Four 32-bit words: a counter, or the random words that Philox makes of it.
 struct PhiloxWords {
-  std::uint32_t word[4];
+  std::uint32_t word[4];  ///< the first is the lowest
 };
 
 /// Philox4x32-10: 128 random bits for each counter and key, with no state, so that every pass and

@@ -39,20 +39,20 @@ enum class Code : std::uint8_t {
 /// `source` are registers: of the operands, or of a read's subscripts. `which` is the constant or
 /// the table. Each type has registers of its own.
 struct Instruction {
-  Code code;
-  std::uint8_t target;
-  std::uint8_t which;
-  std::uint8_t source[4];
+  Code code;               ///< what is done
+  std::uint8_t target;     ///< the register of the result
+  std::uint8_t which;      ///< index of the constant or table
+  std::uint8_t source[4];  ///< one an operand or subscript
 };
 
 /// Captured memory of a program. A caller that moves tables to a device replaces `data`.
 struct ProgramTable {
-  const void* data;
-  std::int64_t strides[4];
-  std::int32_t extents[4];
-  std::int32_t rank;
-  char name[24];
-
+  const void* data;         ///< where the code that runs can read it
+  std::int64_t strides[4];  ///< in elements, of the first `rank` axes
+  std::int32_t extents[4];  ///< of the first `rank` axes
+  std::int32_t rank;        ///< 1 to 4
+  char name[24];            ///< for messages, ended by a NUL
+  /// The same memory as a captured tensor, of this rank and type.
   template <int Rank, class T>
   ATTN_INLINE Captured<Rank, T> captured() const {
     Captured<Rank, T> c;
@@ -68,14 +68,14 @@ struct ProgramTable {
 
 /// An expression, compiled: instructions over registers, and the tables that they read.
 struct Program {
-  static constexpr int max_instructions = 96, max_constants = 32, max_tables = 8;
+  static constexpr int max_instructions = 96, max_constants = 32, max_tables = 8;  ///< of a program
   /// Registers of each type. Index registers 0 to 3 begin as b, h, q, kv; real register 0 as score.
   static constexpr int registers = 16;
 
-  Instruction instructions[max_instructions];
-  double constants[max_constants];
-  ProgramTable tables[max_tables];
-  std::int32_t instruction_count, constant_count, table_count;
+  Instruction instructions[max_instructions];  ///< in the order in which they run
+  double constants[max_constants];  ///< of all three types
+  ProgramTable tables[max_tables];  ///< in order of first read
+  std::int32_t instruction_count, constant_count, table_count;  ///< used of each array
   std::int32_t result;  ///< the register of the root: a real of a mod, a condition of a mask
 };
 static_assert(std::is_trivially_copyable_v<Program>);
@@ -83,10 +83,10 @@ static_assert(std::is_trivially_copyable_v<Program>);
 /// The state of one run.
 template <class Env>
 struct ProgramRegisters {
-  typename Env::Int index[Program::registers];
-  typename Env::Score real[Program::registers];
-  ConditionOf<Env> condition[Program::registers];
-
+  typename Env::Int index[Program::registers];     ///< of whole numbers
+  typename Env::Score real[Program::registers];    ///< of scores
+  ConditionOf<Env> condition[Program::registers];  ///< of conditions
+  /// Puts the indices where programs expect them.
   ATTN_INLINE void start(const Index<Env>& b, const Index<Env>& h, const Index<Env>& q,
                          const Index<Env>& kv) {
     index[0] = b.value;
@@ -228,7 +228,7 @@ ATTN_NOINLINE void run_program(const Program& p, ProgramRegisters<Env>& r, Env* 
 
 /// A compiled score mod, for every environment of host and kernels.
 struct ProgramMod {
-  Program program;
+  Program program;  ///< of a mod; no instructions: the identity
 
   template <class Score, class Index>
   ATTN_HOST_DEVICE Score operator()(Score s, Index b, Index h, Index q, Index kv) const {
@@ -244,7 +244,7 @@ struct ProgramMod {
 
 /// A compiled mask.
 struct ProgramMask {
-  Program program;
+  Program program;  ///< of a mask
 
   template <class Index>
   ATTN_HOST_DEVICE auto operator()(Index b, Index h, Index q, Index kv) const {

@@ -13,15 +13,15 @@ namespace attn {
 
 /// A condition over a whole range: yes (always true), no (always false) or undecided.
 struct Maybe {
-  bool can_be_true = false;
-  bool can_be_false = false;
+  bool can_be_true = false;   ///< for some number of the range
+  bool can_be_false = false;  ///< for some number of the range
 
   Maybe() = default;
   Maybe(bool exact) : can_be_true(exact), can_be_false(!exact) {}
   Maybe(bool may_hold, bool may_fail) : can_be_true(may_hold), can_be_false(may_fail) {}
 
-  bool yes() const { return !can_be_false; }
-  bool no() const { return !can_be_true; }
+  bool yes() const { return !can_be_false; }  ///< for every number
+  bool no() const { return !can_be_true; }    ///< for none
 
   friend Maybe operator&&(Maybe a, Maybe b) {
     return {a.can_be_true && b.can_be_true, a.can_be_false || b.can_be_false};
@@ -43,16 +43,16 @@ struct Maybe {
 /// function of it but `select` is unknown and every comparison with it undecided.
 template <class T>
 struct Range {
-  T low{};
-  T high{};
+  T low{};   ///< the least
+  T high{};  ///< the greatest
 
   Range() = default;
   template <plain_number S>
   Range(S exact) : low(static_cast<T>(exact)), high(static_cast<T>(exact)) {}
   Range(T from, T to) : low(from), high(to) {}
 
-  bool single() const { return low == high; }
-  bool unknown() const {
+  bool single() const { return low == high; }  ///< it holds one number
+  bool unknown() const {                       /// from -inf to inf
     if constexpr (std::floating_point<T>)
       return low == -std::numeric_limits<T>::infinity() &&
              high == std::numeric_limits<T>::infinity();

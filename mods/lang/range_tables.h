@@ -20,20 +20,20 @@ namespace attn {
 /// them makes it everything, -inf to inf.
 template <class T>
 struct Extremes {
-  static constexpr bool real = is_floating_storage<T>;
-  using Value = std::conditional_t<
+  static constexpr bool real = is_floating_storage<T>;  ///< else an index or a condition
+  using Value = std::conditional_t<                     ///< half and bfloat16 as float
       std::is_same_v<T, double>, double,
       std::conditional_t<real, float, std::conditional_t<std::is_same_v<T, bool>, bool, T>>>;
-  static constexpr Value least =
+  static constexpr Value least =  ///< below every entry
       real ? -std::numeric_limits<Value>::infinity() : std::numeric_limits<Value>::lowest();
-  static constexpr Value greatest =
+  static constexpr Value greatest =  ///< above every entry
       real ? std::numeric_limits<Value>::infinity() : std::numeric_limits<Value>::max();
 
-  Value low = greatest;
-  Value high = least;
+  Value low = greatest;  ///< of the entries so far
+  Value high = least;    ///< of the entries so far
 
-  bool none() const { return low > high; }
-  void add(const T& entry) {
+  bool none() const { return low > high; }  ///< no entry was added
+  void add(const T& entry) {                /// one entry
     if constexpr (real) {
       const Value x = stored_score<Value>(entry);
       add(std::isnan(x) ? Extremes{least, greatest} : Extremes{x, x});
@@ -41,7 +41,7 @@ struct Extremes {
       add(Extremes{entry, entry});
     }
   }
-  void add(const Extremes& other) {
+  void add(const Extremes& other) {  /// all entries of another
     low = std::min(low, other.low);
     high = std::max(high, other.high);
   }
@@ -76,7 +76,7 @@ Extremes<T> extremes_of_box(const TensorView<const T, Rank>& tensor,
 template <class T>
 class ExtremesTree {
  public:
-  static constexpr std::int64_t chunk = 32;
+  static constexpr std::int64_t chunk = 32;  ///< entries of a leaf
 
   ExtremesTree() = default;
   ExtremesTree(const T* data, std::int64_t stride, std::int64_t count)
@@ -92,7 +92,7 @@ class ExtremesTree {
       node(n).add(node(2 * n + 1));
     }
   }
-  bool built() const { return data_ != nullptr; }
+  bool built() const { return data_ != nullptr; }  ///< false of the default one, which has no line
 
   /// Entries first to last, both included.
   void add_to(Extremes<T>& seen, std::int64_t first, std::int64_t last) const {

@@ -11,8 +11,8 @@ namespace attn {
 /// A condition between numbers with errors: the branch that exact arithmetic takes, and whether
 /// fp32 arithmetic must take the same one.
 struct Fuzzy {
-  bool value = false;
-  bool sure = true;
+  bool value = false;  ///< in exact arithmetic
+  bool sure = true;    ///< in fp32 it is the same
 
   Fuzzy() = default;
   Fuzzy(bool exact) : value(exact) {}
@@ -29,16 +29,16 @@ struct Fuzzy {
 };
 
 /// An exact value (fp64) with a bound on how far the same expression, computed in fp32 by a correct
-/// kernel, may lie from it: running error analysis (N. J. Higham, Accuracy and Stability of
-/// Numerical Algorithms, 2nd ed., section 3.3). `Dual<Rounded>` bounds the derivative too.
+/// kernel, may lie from it: running error analysis. (N. J. Higham, Accuracy and Stability of
+/// Numerical Algorithms, 2nd ed., section 3.3.) `Dual<Rounded>` bounds the derivative too.
 ///
 /// Where rounding may flip a branch, both branches are allowed for: the error becomes the size of
 /// the jump and the number is marked `ambiguous`.
 class Rounded {
  public:
-  double v = 0;
-  double e = 0;
-  bool ambiguous = false;
+  double v = 0;            ///< the exact value
+  double e = 0;            ///< the bound; infinity: nothing is known
+  bool ambiguous = false;  ///< a branch may have gone the other way
   /// fp32 may have overflowed to -infinity here, as where a mask adds the lowest finite number.
   /// Kept through additions; anything else that meets it is unbounded.
   bool may_be_minus_infinity = false;

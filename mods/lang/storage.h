@@ -12,11 +12,11 @@ namespace attn {
 
 /// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits; unit roundoff 2^-11.
 struct half {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< in the order of IEEE 754, the sign highest
 };
 /// The upper 16 bits of a binary32: 8 exponent, 7 fraction bits; unit roundoff 2^-8.
 struct bfloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< the upper half of the float's
 };
 
 /// What masks a score, with a minus before it.

@@ -15,9 +15,9 @@ namespace attn {
 
 /// What the parser knows of a table: it has no memory yet.
 struct TableDeclaration {
-  std::string name;
-  int rank = 1;
-  ValueType type = ValueType::real;
+  std::string name;                  ///< as expressions read it
+  int rank = 1;                      ///< 1 to 4
+  ValueType type = ValueType::real;  ///< of its entries
 };
 
 /// What a table of this element type holds: float reals, int32 indices, bool conditions.
@@ -28,11 +28,11 @@ inline constexpr ValueType value_type_of = std::is_same_v<T, float>          ? V
 
 /// A table bound to memory, which stays the caller's.
 struct Table {
-  std::string name;
-  ValueType type = ValueType::real;
-  int rank = 1;
-  const void* data = nullptr;
-  std::array<std::int64_t, max_table_rank> extents{}, strides{};
+  std::string name;                  ///< as expressions read it
+  ValueType type = ValueType::real;  ///< of its entries
+  int rank = 1;                      ///< 1 to 4
+  const void* data = nullptr;        ///< float, std::int32_t or bool, by `type`
+  std::array<std::int64_t, max_table_rank> extents{}, strides{};  ///< in elements; `rank` of them
 
   /// The same memory as a captured tensor; `name` must outlive it.
   template <int Rank, class T>
@@ -64,9 +64,9 @@ class Tables {
     }
     add(std::move(table));
   }
-  void add(Table table);
+  void add(Table table);  ///< @throws as the one above
 
-  const std::vector<Table>& all() const { return tables_; }
+  const std::vector<Table>& all() const { return tables_; }  ///< in the order they were added
   /// Null where there is none of that name.
   const Table* find(const std::string& name) const;
   /// For the parser.

@@ -16,10 +16,10 @@ namespace attn {
 /// are 64-bit and may be zero (an expanded axis) or negative.
 template <class T, int Rank>
 struct TensorView {
-  T* data = nullptr;
-  std::array<std::int64_t, Rank> extents{};
-  std::array<std::int64_t, Rank> strides{};
-
+  T* data = nullptr;                         ///< the element at indices 0; null: no tensor
+  std::array<std::int64_t, Rank> extents{};  ///< elements along each axis
+  std::array<std::int64_t, Rank> strides{};  ///< elements from one to the next
+  /// From `data` to the element at these indices, in elements. Nothing is checked.
   template <class... I>
   ATTN_INLINE std::int64_t offset(I... index) const {
     static_assert(sizeof...(I) == Rank, "one index an axis");
@@ -32,7 +32,7 @@ struct TensorView {
   ATTN_INLINE T& operator()(I... index) const {
     return data[offset(index...)];
   }
-  std::int64_t size() const {
+  std::int64_t size() const {  /// elements
     std::int64_t n = 1;
     for (std::int64_t e : extents) n *= e;
     return n;
@@ -77,10 +77,10 @@ class Tensor {
                                     ", expected none below zero");
     values_.resize(static_cast<std::size_t>(view().size()));
   }
-  TensorView<T, Rank> view() {
+  TensorView<T, Rank> view() {  /// of its memory, which it keeps
     return {values_.data(), extents_, contiguous_strides(extents_)};
   }
-  TensorView<const T, Rank> view() const {
+  TensorView<const T, Rank> view() const {  /// the same, to read
     return {values_.data(), extents_, contiguous_strides(extents_)};
   }
   template <class... I>
@@ -91,9 +91,9 @@ class Tensor {
   const T& operator()(I... index) const {
     return view()(index...);
   }
-  const std::array<std::int64_t, Rank>& extents() const { return extents_; }
-  std::vector<T>& values() { return values_; }
-  const std::vector<T>& values() const { return values_; }
+  const std::array<std::int64_t, Rank>& extents() const { return extents_; }  ///< of each axis
+  std::vector<T>& values() { return values_; }                                ///< row-major
+  const std::vector<T>& values() const { return values_; }                    ///< row-major
 
  private:
   std::array<std::int64_t, Rank> extents_{};

@@ -7,16 +7,16 @@ namespace attn::detail {
 
 /// A piece of the text of an expression.
 struct Token {
-  enum Kind { word, number, symbol, end } kind = end;
-  std::string_view text;
-  int column = 1;  ///< in bytes, counted from 1
+  enum Kind { word, number, symbol, end } kind = end;  ///< `end` is no text
+  std::string_view text;                               ///< the piece itself
+  int column = 1;                                      ///< in bytes, counted from 1
 };
 
 /// Cuts a text into tokens. Any byte is in some token, NUL too; the parser says what is wrong.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
-  Token next();
+  Token next();  ///< `Token::end` for ever behind the last one
 
  private:
   char peek(std::size_t ahead = 0) const {

@@ -186,8 +186,8 @@ class TreeMod {
     using Env = std::remove_pointer_t<decltype(q.env)>;
     return detail::TreeWalk<Env>{*tables_, b, h, q, kv, s}.real(*expression_);
   }
-  const Expression& expression() const { return expression_; }
-  const Tables& tables() const { return *tables_; }
+  const Expression& expression() const { return expression_; }  ///< the root
+  const Tables& tables() const { return *tables_; }             ///< that it reads from
 
  private:
   Expression expression_;
@@ -210,8 +210,8 @@ class TreeMask {
     using Env = std::remove_pointer_t<decltype(q.env)>;
     return detail::TreeWalk<Env>{*tables_, b, h, q, kv}.condition(*expression_);
   }
-  const Expression& expression() const { return expression_; }
-  const Tables& tables() const { return *tables_; }
+  const Expression& expression() const { return expression_; }  ///< the root
+  const Tables& tables() const { return *tables_; }             ///< that it reads from
 
  private:
   Expression expression_;

@@ -26,9 +26,9 @@ struct LaunchPlan {
   Grid grid;
   int threads = 0;
   std::size_t smem_bytes = 0;
-  int lanes_per_strand = 32;  // 32: warp engine, 1: thread engine
+  int lanes_per_strand = 32;  ///< 32: warp engine, 1: thread engine
   LaunchOptions options;
-  std::function<void()> body;  // what each strand runs
+  std::function<void()> body;  ///< what each strand runs
   std::uint32_t id = 0;
   LocationTable locations;
 };
@@ -58,7 +58,7 @@ class Block {
   int x = 0, y = 0, z = 0;
   Grid grid;
   int threads = 0, warps = 0;
-  int strand = 0;  // the one that runs
+  int strand = 0;  ///< the one that runs
   bool checking = true;
   char* smem() { return smem_.get(); }
   std::size_t smem_bytes() const { return smem_bytes_; }

@@ -20,9 +20,9 @@ enum class GlobalUse { read, write, atomic };
 /// element that one block writes may not be touched by another, in either order, unless both use
 /// atomics. This is what has been done to one element so far.
 struct ElementHistory {
-  std::uint32_t launch = 0;  // the rest is void unless it is the launch now running
-  std::uint32_t writer = 0;  // block + 1 | kAtomic; 0: none
-  std::uint32_t reader = 0;  // block + 1; 0: none
+  std::uint32_t launch = 0;  ///< the rest is void unless it is the launch now running
+  std::uint32_t writer = 0;  ///< block + 1 | kAtomic; 0: none
+  std::uint32_t reader = 0;  ///< block + 1; 0: none
   std::uint16_t write_at = 0, read_at = 0;
 
   static constexpr std::uint32_t kAtomic = 1u << 31, kMany = kAtomic - 1;
@@ -56,7 +56,7 @@ class Allocation {
   /// What one access was found to be, and who the other party is.
   struct Finding {
     Verdict verdict = Verdict::ok;
-    std::int64_t at = 0;  // byte offset of the first offending byte
+    std::int64_t at = 0;  ///< byte offset of the first offending byte
     ElementHistory history;
   };
   /// Checks an access by block number `block` of `launch`, and remembers it.

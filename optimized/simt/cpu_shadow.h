@@ -24,7 +24,7 @@ inline constexpr int kMaxWarps = 32;
 /// Who accesses memory, and where in the source.
 struct Who {
   int warp;
-  int lane;  // kAllLanes for an operation that the warp does as one, such as ldmatrix
+  int lane;  ///< kAllLanes for an operation that the warp does as one, such as ldmatrix
   LocId at;
 };
 inline constexpr int kAllLanes = -1;

@@ -37,15 +37,15 @@ template <class T>
 using lane = T;
 
 // ---- who am I ----------------------------------------------------------------------------------
-ATTN_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
-ATTN_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
-ATTN_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
-ATTN_DEVICE int grid_x() { return static_cast<int>(gridDim.x); }
-ATTN_DEVICE int grid_y() { return static_cast<int>(gridDim.y); }
-ATTN_DEVICE int grid_z() { return static_cast<int>(gridDim.z); }
-ATTN_DEVICE int block_threads() { return static_cast<int>(blockDim.x); }
-ATTN_DEVICE int thread_id() { return static_cast<int>(threadIdx.x); }
-ATTN_DEVICE int lane_id() { return static_cast<int>(threadIdx.x & 31); }
+ATTN_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }  ///< of the block in the grid
+ATTN_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }  ///< of the block in the grid
+ATTN_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }  ///< of the block in the grid
+ATTN_DEVICE int grid_x() { return static_cast<int>(gridDim.x); }    ///< blocks along x
+ATTN_DEVICE int grid_y() { return static_cast<int>(gridDim.y); }    ///< blocks along y
+ATTN_DEVICE int grid_z() { return static_cast<int>(gridDim.z); }    ///< blocks along z
+ATTN_DEVICE int block_threads() { return static_cast<int>(blockDim.x); }  ///< threads of a block
+ATTN_DEVICE int thread_id() { return static_cast<int>(threadIdx.x); }     ///< in the block
+ATTN_DEVICE int lane_id() { return static_cast<int>(threadIdx.x & 31); }  ///< in the warp, 0 to 31
 /// The shuffle tells the compiler that the value is the same in the whole warp.
 ATTN_DEVICE int warp_id() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x >> 5), 0);
@@ -92,8 +92,8 @@ ATTN_DEVICE T shfl_down(T v, int distance) {
 }
 /// One answer for the warp: does the condition hold in some lane, in all lanes; its bits by lane.
 ATTN_DEVICE bool any(bool p) { return __any_sync(0xffffffffu, p); }
-ATTN_DEVICE bool all(bool p) { return __all_sync(0xffffffffu, p); }
-ATTN_DEVICE std::uint32_t ballot(bool p) { return __ballot_sync(0xffffffffu, p); }
+ATTN_DEVICE bool all(bool p) { return __all_sync(0xffffffffu, p); }  ///< in all lanes
+ATTN_DEVICE std::uint32_t ballot(bool p) { return __ballot_sync(0xffffffffu, p); }  ///< bit a lane
 /// A lane value as a plain one; the 32 lanes must agree (the CPU engines check that).
 template <class T>
 ATTN_DEVICE T uniform(T v) {
@@ -160,7 +160,7 @@ ATTN_DEVICE std::uint32_t round_to_tf32(float x) {
 /// Word i (0..3, the same in all lanes) of 16 bytes, and 16 bytes from four words.
 ATTN_DEVICE std::uint32_t word(const Vec16& v, int i) { return v.word[i]; }
 ATTN_DEVICE Vec16 make_vec16(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
-                             std::uint32_t w3) {
+                             std::uint32_t w3) {  /// w0 first in memory
   return {{w0, w1, w2, w3}};
 }
 
@@ -280,7 +280,7 @@ ATTN_DEVICE V ldg_as(const T* base, std::int64_t offset, bool ok = true) {
   return ok ? *reinterpret_cast<const V*>(base + offset) : V{};
 }
 template <class T>
-ATTN_DEVICE T ldg(const T* base, std::int64_t offset, bool ok = true) {
+ATTN_DEVICE T ldg(const T* base, std::int64_t offset, bool ok = true) {  /// loads a T; see ldg_as
   return ok ? base[offset] : T{};
 }
 /// One value for the whole warp, from one address.
@@ -295,7 +295,7 @@ ATTN_DEVICE void stg_as(T* base, std::int64_t offset, V value, bool ok = true) {
 }
 template <class T>
 ATTN_DEVICE void stg(T* base, std::int64_t offset, std::type_identity_t<T> value, bool ok = true) {
-  if (ok) base[offset] = value;
+  if (ok) base[offset] = value;  /// stores a T; see stg_as
 }
 /// Atomic updates; T is float, int32_t, uint32_t or uint64_t for add, int32_t or uint32_t for max.
 /// The order of float additions, and so the sum's last bits, is not determined.
@@ -311,7 +311,7 @@ ATTN_DEVICE void atomic_add(T* base, std::int64_t offset, std::type_identity_t<T
 }
 template <class T>
 ATTN_DEVICE void atomic_max(T* base, std::int64_t offset, std::type_identity_t<T> value,
-                            bool ok = true) {
+                            bool ok = true) {  /// the larger one stays
   static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t>);
   if (ok) atomicMax(base + offset, value);
 }

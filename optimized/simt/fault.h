@@ -31,10 +31,10 @@ class CheckerFault : public std::runtime_error {
                const std::string& text)
       : std::runtime_error(text), kind_(kind), file_(std::move(file)), line_(line), block_(block) {}
 
-  FaultKind kind() const { return kind_; }
+  FaultKind kind() const { return kind_; }  ///< which class of fault
   /// Source file (base name) and line of the access that made the fault visible.
   const std::string& file() const { return file_; }
-  int line() const { return line_; }
+  int line() const { return line_; }  ///< in that file, from 1 on
   /// Coordinates of the thread block in which the fault was found.
   std::array<int, 3> block() const { return block_; }
 

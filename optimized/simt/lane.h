@@ -20,22 +20,22 @@ template <class T>
 class lane;
 
 template <class T>
-inline constexpr bool is_lane = false;
+inline constexpr bool is_lane = false;  ///< true of lane<T>, whatever T
 template <class T>
-inline constexpr bool is_lane<lane<T>> = true;
+inline constexpr bool is_lane<lane<T>> = true;  ///< as it says
 
 /// What an element is: T of lane<T>, T itself of a plain T.
 template <class T>
 struct ElementOf {
-  using type = T;
+  using type = T;  ///< a plain number is its own element
 };
 /// Of a lane: what it has 32 of.
 template <class T>
 struct ElementOf<lane<T>> {
-  using type = T;
+  using type = T;  ///< of one thread
 };
 template <class T>
-using element = typename ElementOf<T>::type;
+using element = typename ElementOf<T>::type;  ///< what an operand has for one thread
 
 /// Operands of lane arithmetic: at least one lane, the other a lane or a plain number.
 template <class A, class B>
@@ -49,17 +49,17 @@ ATTN_FORCE_INLINE T pick(const lane<T>& x, int i) {
   return x[i];
 }
 template <class T>
-ATTN_FORCE_INLINE T pick(const T& x, int) {
+ATTN_FORCE_INLINE T pick(const T& x, int) {  /// the same in all 32
   return x;
 }
 
-/// See the top of this file.
+/// Arithmetic is element by element. A condition is lane<bool>, which no `if` takes.
 template <class T>
 class alignas(64) lane {
  public:
   /// A bool is kept as 0 or -1 in 32 bits, which is what vector comparisons give.
   using Stored = std::conditional_t<std::is_same_v<T, bool>, std::int32_t, T>;
-  Stored v[32];
+  Stored v[32];  ///< element i is thread i's
 
   lane() = default;
   ATTN_FORCE_INLINE lane(T x) {
@@ -72,7 +72,7 @@ class alignas(64) lane {
   ATTN_FORCE_INLINE lane(U x) : lane(static_cast<T>(x)) {}
   template <class U>
     requires(std::is_arithmetic_v<U> && std::is_arithmetic_v<T> && !std::is_same_v<U, T>)
-  ATTN_FORCE_INLINE explicit(std::is_same_v<T, bool>) lane(const lane<U>& x) {
+  ATTN_FORCE_INLINE explicit(std::is_same_v<T, bool>) lane(const lane<U>& x) {  /// as C++ does
     for (int i = 0; i < 32; ++i) set(i, static_cast<T>(x[i]));
   }
 
@@ -82,7 +82,7 @@ class alignas(64) lane {
     else
       return v[i];
   }
-  ATTN_FORCE_INLINE void set(int i, T x) {
+  ATTN_FORCE_INLINE void set(int i, T x) {  /// element i
     if constexpr (std::is_same_v<T, bool>)
       v[i] = -static_cast<std::int32_t>(x);
     else

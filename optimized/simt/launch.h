@@ -6,7 +6,7 @@ namespace attn::simt {
 
 /// Number of thread blocks along each axis. As on a GPU, y and z are at most 65535.
 struct Grid {
-  int x = 1, y = 1, z = 1;
+  int x = 1, y = 1, z = 1;  ///< of the block's index
 };
 
 /// Options of one launch. All but `stream` are for the CPU engines; a GPU ignores them.

@@ -26,9 +26,9 @@ enum class Access : std::uint8_t {
 /// A stretch of memory; `element_bytes` (1, 2, 4 or more) is the smallest size kernels access it
 /// in.
 struct MemorySpan {
-  const void* base = nullptr;
-  std::size_t bytes = 0;
-  std::size_t element_bytes = 4;
+  const void* base = nullptr;     ///< the first byte
+  std::size_t bytes = 0;          ///< 0: the span is ignored
+  std::size_t element_bytes = 4;  ///< 1, 2, 4 or more
 };
 
 /// Makes memory that somebody else owns visible to kernels while this object lives.
@@ -80,13 +80,13 @@ class DeviceBuffer {
   explicit DeviceBuffer(const std::vector<T>& values, Access access = Access::in_out)
       : DeviceBuffer(std::span<const T>(values), access) {}
 
-  T* data() { return reinterpret_cast<T*>(memory_.get()); }
-  const T* data() const { return reinterpret_cast<const T*>(memory_.get()); }
-  std::size_t size() const { return count_; }
+  T* data() { return reinterpret_cast<T*>(memory_.get()); }  ///< the first element
+  const T* data() const { return reinterpret_cast<const T*>(memory_.get()); }  ///< the same
+  std::size_t size() const { return count_; }                                  ///< elements
   T& operator[](std::size_t i) { return data()[i]; }
   const T& operator[](std::size_t i) const { return data()[i]; }
-  T* begin() { return data(); }
-  T* end() { return data() + count_; }
+  T* begin() { return data(); }         ///< the first element
+  T* end() { return data() + count_; }  ///< one past the last
 
   /// Gives `count` elements from index `first` a new state.
   void mark(std::size_t first, std::size_t count, Access access) {

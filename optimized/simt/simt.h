@@ -33,7 +33,7 @@
 #else
 #include "optimized/simt/thread_engine.h"
 #endif
-
+/// The SIMT layer: one kernel source for a GPU and two CPU engines (optimized/simt/cuda_target.h).
 namespace attn::simt {
 inline namespace ATTN_TARGET {
 

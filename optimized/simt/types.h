@@ -6,7 +6,7 @@ namespace attn::simt {
 
 /// The widest unit a thread moves at once: 16 bytes.
 struct alignas(16) Vec16 {
-  std::uint32_t word[4];
+  std::uint32_t word[4];  ///< in the order of memory
 };
 
 /// What vexp2 promises on every target: |2^x (1 + e)| with |e| at most this (ex2.approx.ftz).
