@@ -75,7 +75,8 @@ endforeach()
 if(TARGET attnproof)
   add_test(NAME fuzz/tool_test COMMAND fuzz/tool_test.sh $<TARGET_FILE:attnproof>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(fuzz/tool_test PROPERTIES LABELS fuzz TIMEOUT 600)
+  add_test(NAME fuzz/faults COMMAND attnproof faults)  # every one is found
+  set_tests_properties(fuzz/tool_test fuzz/faults PROPERTIES LABELS fuzz TIMEOUT 600)
 endif()
 
 if(TARGET attn_fuzz)
