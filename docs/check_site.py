@@ -14,8 +14,8 @@ import urllib.parse
 
 # What users include of optimized/. The other headers are the kernels and what runs them: their names
 # are documented, and of members of their types those that say a shape or a unit.
-PUBLIC = (r"(attention\w*|default_configuration|implementations|numerics|planted_faults"
-          r"|simt/(simt|launch|memory|fault|types|lane))\.h")
+PUBLIC = (r"(attention\w*|call_check|default_configuration|implementations|launch_support|numerics"
+          r"|planted_faults|simt/(simt|launch|memory|fault|types|lane))\.h")
 EXCUSED = [re.compile(pattern) for pattern in (
     r"\bdetail\b",
     r"/(fixtures|\w+_fixtures|tape|\w+_samples)\.h:",  # helpers of tests
