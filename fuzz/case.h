@@ -67,7 +67,7 @@ struct BlockSize {
 /// One attention problem, complete: a few numbers and two expressions from which every bit of the
 /// inputs follows. Its text is one line that people can read and edit, and `attnproof replay` runs.
 struct Case {
-  int b = 1, hq = 1, hkv = 1, sq = 1, skv = 1, d = 8, dv = 8;  ///< the shape, one letter a length
+  int b = 1, hq = 1, hkv = 1, sq = 1, skv = 1, d = 8, dv = 8;  ///< B, Hq, Hkv, Sq, Skv, D and Dv
   DType dtype = DType::bf16;    ///< of Q, K, V, O and the gradients; LSE is fp32
   std::optional<double> scale;  ///< 1/sqrt(D) if absent
   Expression mod, mask;         ///< of (score, b, h, q, kv), and of (b, h, q, kv)

@@ -76,13 +76,13 @@ inline constexpr bool has_plain_mask = requires(const Mask& mask, int i) {
   mask({i}, {i}, {i}, {i});
 };
 
-/// The questions: `s` is the score where the mod is asked, `at` the pair, `sizes` the problem.
+/// What a mod and a mask may be asked: `s` is the score, `at` the pair, `sizes` the problem.
 /// Answers come from the functor's own code on the number type that the question names.
 class Probe {
  public:
   virtual ~Probe() = default;
-  /// @throws std::invalid_argument, as every function here, if a captured tensor is read outside
-  /// it.
+  /// The modified score in fp64.
+  /// @throws std::invalid_argument as every function here: a captured tensor is read outside of it
   virtual double exact(const Sizes& sizes, const Pair& at, double s, Moved moved = {}) const = 0;
   /// The modified score in fp32, as a kernel computes it.
   virtual float single(const Sizes& sizes, const Pair& at, float s) const = 0;

@@ -199,7 +199,7 @@ struct Accumulation {
 /// The largest power of two that divides every entry (infinity if all are zero, 0 if one is not
 /// finite): a sum of such numbers whose magnitudes stay below 2^24 of it is exact in fp32.
 double quantum(const Matrix& x);
-/// Of either sign; a product with one is exact but for its exponent.
+/// Of either sign. A product with one is not rounded.
 bool is_power_of_two(double x);
 
 /// The absolute error of storing a number too small for relative ones. Except for fp16, whose

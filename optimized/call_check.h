@@ -12,7 +12,7 @@ namespace attn {
 
 /// An argument list that passed every check that can be made without the mod and the mask.
 struct CheckedCall {
-  Problem problem;
+  Problem problem;                  ///< the sizes, valid
   std::vector<Sequence> sequences;  ///< empty: dense
 };
 
