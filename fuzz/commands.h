@@ -54,7 +54,7 @@ int faults_command(const FaultsArguments& arguments);
 
 struct RelationsArguments {
   std::string implementation;  ///< a row of the table; empty: all
-  std::string engine = "warp", planted, shape;
+  std::string engine = "warp", planted, shape, json;
   double seconds = 60;
   std::uint64_t seed = 1;
 };
