@@ -81,7 +81,7 @@ std::vector<PlantedFaultInfo> hunted_faults() {
   return faults;
 }
 
-Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verdict& verdict,
+Case shrink(const rc::Shrinkable<Case>& failing, const std::function<bool(const Case&)>& fails,
             double most_seconds) {
   const Clock::time_point start = Clock::now();
   rc::Shrinkable<Case> best = failing;
@@ -90,15 +90,26 @@ Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verd
     auto candidates = best.shrinks();
     while (auto candidate = candidates.next()) {
       if (seconds_since(start) > most_seconds) return best.value();
-      Verdict v = run_case(candidate->value(), options);
-      if (!is_failure(v.outcome)) continue;
+      if (!fails(candidate->value())) continue;
       best = std::move(*candidate);
-      verdict = std::move(v);
       progress = true;
       break;
     }
   }
   return best.value();
+}
+
+/// The failure of a case of this number, shrunk.
+static Failure shrunk_failure(const CampaignOptions& o, std::uint64_t index, const Ran& ran) {
+  Failure failure{index, ran.value, {}, ran.verdict};
+  const auto fails = [&](const Case& smaller) {
+    Verdict v = run_case(smaller, o.run);
+    if (!is_failure(v.outcome)) return false;
+    failure.verdict = std::move(v);
+    return true;
+  };
+  failure.shrunk = shrink(ran.drawn, fails, o.shrink_seconds);
+  return failure;
 }
 
 /// Keeps the first refusal, but one of plain tensors before any other: with tables and lengths of
@@ -130,9 +141,7 @@ CampaignResult run_campaign(const CampaignOptions& o,
       count(result.coverage, c, v);
       if (v.outcome == Outcome::refused) note_refusal(result, c, v.reason);
       if (is_failure(v.outcome)) {
-        Failure failure{number_of(o.shard, first + i), c, {}, v};
-        failure.shrunk = shrink(ran[i]->drawn, o.run, failure.verdict, o.shrink_seconds);
-        result.failure = std::move(failure);
+        result.failure = shrunk_failure(o, number_of(o.shard, first + i), *ran[i]);
         result.seconds = seconds_since(start);
         return result;
       }

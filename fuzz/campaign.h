@@ -74,9 +74,9 @@ rc::Shrinkable<Case> drawn_case(const Fixed& fixed, std::uint64_t seed, std::uin
 CampaignResult run_campaign(const CampaignOptions& options,
                             const std::function<void(const CampaignResult&)>& progress = {});
 
-/// The simplest case, among neighbours of neighbours, that still fails; `verdict` becomes its own.
-/// Stops looking after `most_seconds`.
-Case shrink(const rc::Shrinkable<Case>& failing, const RunOptions& options, Verdict& verdict,
+/// The simplest case, among neighbours of neighbours, that still fails. The last one for
+/// which `fails` said so is the result. Stops looking after `most_seconds`.
+Case shrink(const rc::Shrinkable<Case>& failing, const std::function<bool(const Case&)>& fails,
             double most_seconds = 60);
 
 /// The planted faults that a case can show: all but M32, an offset that overflows 32 bits, which

@@ -63,6 +63,15 @@ Checked checked(const std::string& name, const Case& c, const RunOptions& option
   return {name, report(c, v)};
 }
 
+/// The same with a relation in place of the oracle.
+Checked checked(const std::string& name, const Case& c, const Relation& relation,
+                const RunOptions& options) {
+  const std::optional<Case> fitted = relation.fitted(c);
+  if (!fitted) return {name, fmt::format("relation {}: does not apply\n", relation.name)};
+  const RelationVerdict v = run_relation(relation, *fitted, options);
+  return {name, v.outcome == Outcome::pass ? "" : report(relation, *fitted, v)};
+}
+
 /// The user's own cases, and then those that ship if `shipped`.
 std::vector<Checked> replay_corpora(const FuzzArguments& a, bool shipped,
                                     const RunOptions& options) {
@@ -70,7 +79,8 @@ std::vector<Checked> replay_corpora(const FuzzArguments& a, bool shipped,
   std::string page = a.html;
   if (!a.corpus.empty())
     for (const UserCase& own : read_user_corpus(a.corpus))
-      all.push_back(checked(own.file, own.value, options, page));
+      all.push_back(own.relation ? checked(own.file, own.value, *own.relation, options)
+                                 : checked(own.file, own.value, options, page));
   if (!all.empty()) fmt::print(stderr, "corpus: {} cases of {} replayed\n", all.size(), a.corpus);
   if (!shipped) return all;
   int ran = 0, failed = 0;
@@ -152,11 +162,23 @@ bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
                  examined);
 }
 
-/// What a campaign must be as a whole: its bounds have power, it drew every region, and runs have
-/// to do with each other what they must.
-std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const CampaignResult& r,
-                                        bool shipped) {
-  Checked power{"power", ""}, coverage{"coverage", ""}, relations{"relations", ""};
+/// Runs of as many cases have to do with each other what they must.
+Checked checked_relations(const FuzzArguments& a, const CampaignOptions& options,
+                          std::uint64_t cases) {
+  const std::uint64_t part = options.shard.index;  // draws relations of its own
+  const RelationsResult related = run_relations(
+      options.fixed, part == 0 ? options.seed : hash_of(options.seed, part), cases, options.run);
+  fmt::print("{} relations between runs hold\n", related.held);
+  if (!related.failure) return {"relations", ""};
+  std::string failure = report(*related.failure);
+  if (!a.corpus.empty())
+    failure += fmt::format("added        {}\n", add_to_user_corpus(a.corpus, *related.failure));
+  return {"relations", failure};
+}
+
+/// What a campaign must be as a whole: its bounds have power, and it drew every region.
+std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const CampaignResult& r) {
+  Checked power{"power", ""}, coverage{"coverage", ""};
   const double mistrusted = static_cast<double>(r.count_of(Outcome::mistrusted));
   if (mistrusted > mistrusted_budget * static_cast<double>(r.cases))
     power.failure = fmt::format(
@@ -164,14 +186,7 @@ std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const Ca
         100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
   if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty())
     coverage.failure = fmt::format("too few cases of {}\n", fmt::join(missed, "; "));
-  if (!shipped) return {power, coverage};
-  const std::uint64_t part = options.shard.index;  // draws relations of its own
-  const RelationsResult related =                  // one to twenty cases
-      run_relations(options.fixed, part == 0 ? options.seed : hash_of(options.seed, part),
-                    r.cases / 20, options.run);
-  fmt::print("{} relations between runs hold\n", related.held);
-  relations.failure = related.failure;
-  return {power, coverage, relations};
+  return {power, coverage};
 }
 
 void write_files(const FuzzRecord& record, const FuzzArguments& a) {
@@ -225,7 +240,11 @@ int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord&
   const bool right = examine_fixed(options.fixed, record.examination);
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);
-  if (!r.failure) record.whole = checked_as_a_whole(options, r, shipped);
+  if (!r.failure) {
+    record.whole = checked_as_a_whole(options, r);
+    // one to twenty cases
+    if (shipped) record.whole.push_back(checked_relations(a, options, r.cases / 20));
+  }
   if (!right)
     record.whole.push_back(
         {"examination", "what is wrong with the mod or the mask itself is told above\n"});

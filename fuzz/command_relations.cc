@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "fuzz/campaign.h"
 #include "fuzz/case_sequences.h"
@@ -25,6 +26,35 @@ struct Tally {
   std::uint64_t held = 0, refused = 0;
   double seconds = 0;
 };
+struct RelationsRun {
+  std::vector<Tally> tallies = std::vector<Tally>(relations().size());
+  std::optional<RelationFailure> failure;
+  bool finished = false;
+};
+
+nlohmann::json to_json(const RelationsRun& run, const RelationsArguments& a) {
+  nlohmann::json j = {{"finished", run.finished},
+                      {"clean", run.finished && !run.failure},
+                      {"engine", a.engine},
+                      {"seed", a.seed},
+                      {"relations", nlohmann::json::array()}};
+  for (std::size_t i = 0; i < relations().size(); ++i)
+    j["relations"].push_back({{"name", relations()[i].name},
+                              {"says", relations()[i].says},
+                              {"held", run.tallies[i].held},
+                              {"refused", run.tallies[i].refused},
+                              {"seconds", run.tallies[i].seconds}});
+  if (const std::optional<RelationFailure>& f = run.failure)
+    j["failure"] = {{"relation", f->relation->name},
+                    {"outcome", name_of(f->verdict.outcome)},
+                    {"replay", to_text(f->shrunk)},
+                    {"original", to_text(f->original)},
+                    {"report", report(*f)}};
+  return j;
+}
+void write_json(const RelationsRun& run, const RelationsArguments& a) {
+  if (!a.json.empty()) write_file(a.json, to_json(run, a).dump(2) + "\n");
+}
 
 std::vector<const Implementation*> rows_named(const std::string& name) {
   std::vector<const Implementation*> rows;
@@ -33,40 +63,54 @@ std::vector<const Implementation*> rows_named(const std::string& name) {
   return rows;
 }
 
-}  // namespace
-
-int relations_command(const RelationsArguments& a) {
+/// Each relation once, on one row or another, before any comes again; until one is broken or the
+/// time is up.
+void hold(const RelationsArguments& a, const Fixed& shape, RelationsRun& run) {
   const std::vector<const Implementation*> rows = rows_named(a.implementation);
-  Fixed shape;
-  shape.b = 1, shape.hq = 2, shape.hkv = 1, shape.sq = shape.skv = 1024, shape.d = shape.dv = 64;
-  fix_shape(a.shape, shape);
   RunOptions options;
   options.engine = parse_engine(a.engine);
   options.planted = parse_planted(a.planted);
   const Clock::time_point start = Clock::now();
-  std::vector<Tally> tallies(relations().size());
-  // each relation once, on one row or another, before any comes again
-  for (std::uint64_t n = 0; seconds_since(start) < a.seconds; ++n)
+  const auto time_is_up = [&] { return seconds_since(start) > a.seconds; };
+  for (std::uint64_t n = 0; !time_is_up(); ++n)
     for (std::size_t i = 0; i < relations().size(); ++i)
-      for (std::size_t tried = 0; tried < rows.size() && seconds_since(start) < a.seconds;
-           ++tried) {
+      for (std::size_t tried = 0; tried < rows.size() && !time_is_up(); ++tried) {
         const Relation& relation = relations()[i];
-        const Implementation* row = rows[(n + i + tried) % rows.size()];
-        const std::optional<Case> c = relation.fitted(case_of(*row, shape, a.seed, n));
+        const Case drawn = case_of(*rows[(n + i + tried) % rows.size()], shape, a.seed, n);
+        const std::optional<Case> c = relation.fitted(drawn);
         if (!c) continue;
+        Tally& tally = run.tallies[i];
         const Clock::time_point before = Clock::now();
         const RelationVerdict v = run_relation(relation, *c, options);
-        tallies[i].seconds += seconds_since(before);
+        tally.seconds += seconds_since(before);
         if (is_failure(v.outcome)) {
-          fmt::print("{}", report(relation, *c, v));
-          return 1;
+          run.failure = shrunk_failure(relation, shrinkable(drawn), v, options);
+          return;
         }
-        ++(v.outcome == Outcome::refused ? tallies[i].refused : tallies[i].held);
+        ++(v.outcome == Outcome::refused ? tally.refused : tally.held);
         if (v.outcome == Outcome::pass) break;
       }
+}
+
+}  // namespace
+
+int relations_command(const RelationsArguments& a) {
+  Fixed shape;
+  shape.b = 1, shape.hq = 2, shape.hkv = 1, shape.sq = shape.skv = 1024, shape.d = shape.dv = 64;
+  fix_shape(a.shape, shape);
+  RelationsRun run;
+  write_json(run, a);  // a bad path is bad usage, before any work
+  hold(a, shape, run);
+  run.finished = true;
+  write_json(run, a);
+  if (run.failure) {
+    fmt::print("{}", report(*run.failure));
+    return 1;
+  }
   for (std::size_t i = 0; i < relations().size(); ++i)
     fmt::print("{:<16} held in {:>5} cases, {:>6.1f} s, {} refused   {}\n", relations()[i].name,
-               tallies[i].held, tallies[i].seconds, tallies[i].refused, relations()[i].says);
+               run.tallies[i].held, run.tallies[i].seconds, run.tallies[i].refused,
+               relations()[i].says);
   return 0;
 }
 

@@ -257,10 +257,15 @@ void drop_unread_tables(Case& c) {
                  c.tables.end());
 }
 
+static auto neighbours(const Fixed& fixed) {
+  return [fixed](const Case& c) { return rc::seq::fromContainer(smaller_cases(c, fixed)); };
+}
 rc::Gen<Case> cases(const Fixed& fixed) {
-  return rc::gen::shrink(
-      rc::gen::noShrink(rc::gen::exec([fixed] { return draw_case(fixed); })),
-      [fixed](const Case& c) { return rc::seq::fromContainer(smaller_cases(c, fixed)); });
+  return rc::gen::shrink(rc::gen::noShrink(rc::gen::exec([fixed] { return draw_case(fixed); })),
+                         neighbours(fixed));
+}
+rc::Shrinkable<Case> shrinkable(const Case& c, const Fixed& fixed) {
+  return rc::shrinkable::shrinkRecur(c, neighbours(fixed));
 }
 
 }  // namespace attn::fuzz

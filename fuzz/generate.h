@@ -33,6 +33,9 @@ rc::Gen<Case> cases(const Fixed& fixed = {});
 /// seed. The implementation, and what is fixed, stay.
 std::vector<Case> smaller_cases(const Case& c, const Fixed& fixed = {});
 
+/// A case with these neighbours, and theirs: what a case of `cases` shrinks by.
+rc::Shrinkable<Case> shrinkable(const Case& c, const Fixed& fixed = {});
+
 /// Tables that the expressions no longer read go.
 void drop_unread_tables(Case& c);
 

@@ -56,19 +56,35 @@ RelationVerdict run_relation(const Relation& relation, const Case& fitted,
 /// What is wrong, and the line that runs it again.
 std::string report(const Relation& relation, const Case& fitted, const RelationVerdict& verdict);
 
+/// A relation that is broken.
+struct RelationFailure {
+  const Relation* relation = nullptr;
+  Case original, shrunk;    ///< as they were fitted
+  RelationVerdict verdict;  ///< of the shrunk case
+};
+/// The simplest neighbour of neighbours to which the relation can be fitted and where it is still
+/// broken. `drawn`: before it was fitted; `verdict`: its own. Stops looking after `most_seconds`.
+RelationFailure shrunk_failure(const Relation& relation, const rc::Shrinkable<Case>& drawn,
+                               const RelationVerdict& verdict, const RunOptions& options = {},
+                               double most_seconds = 60);
+/// The report of its shrunk case, and what that was shrunk from.
+std::string report(const RelationFailure& failure);
+
 /// What came of one random case after another, each with the next relation.
 struct RelationsResult {
-  std::uint64_t held = 0;  ///< cases on which their relation held
-  std::string failure;     ///< the report of the first relation that is broken; it is the last
+  std::uint64_t held = 0;                  ///< cases on which their relation held
+  std::optional<RelationFailure> failure;  ///< the first; the run ends there
 };
 /// `cases`: to draw; those that a relation cannot be fitted to, or are refused, do not count.
 RelationsResult run_relations(const Fixed& fixed, std::uint64_t seed, std::uint64_t cases,
                               const RunOptions& options = {});
 
-/// The two kinds, each in a file of its own.
+/// The three kinds, each in a file of its own.
 std::span<const Relation> bitwise_relations();
 /// Those whose sides may differ by a bound (fuzz/relation_errors.h).
 std::span<const Relation> bounded_relations();
+/// Those of one backward pass, between its gradients and its inputs.
+std::span<const Relation> gradient_relations();
 
 /// For their files: the row of the table that a case is for, and whether it has a query row.
 const Implementation& row_of(const Case& c);
@@ -76,6 +92,8 @@ const Implementation& row_of(const Case& c);
 bool has_rows(const Case& c);
 /// The mod and the mask become plain where they use what they must not.
 void forbid(Case& c, std::initializer_list<Op> ops);
+/// The score as it is, any mask, and neither sink, dropout nor dLSE; nothing where there is no row.
+std::optional<Case> plain(Case c);
 /// A tensor of these extents whose element at an index is that of x at `place(index)`.
 template <class Place>
 Tensor<double, 4> gathered(const Tensor<double, 4>& x, const std::array<std::int64_t, 4>& extents,

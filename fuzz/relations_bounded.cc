@@ -1,4 +1,4 @@
-// Relations that hold up to rounding: within the errors of fuzz/relation_errors.h.
+// Relations between forward runs, up to rounding: within the errors of fuzz/relation_errors.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,14 +13,6 @@ namespace {
 
 using Values = Tensor<double, 4>;
 using At = std::array<std::int64_t, 4>;
-
-std::string off(const std::string& what, double got, double expected, double bound) {
-  return fmt::format("{} is {:.9g}, expected {:.9g} within {:.3g}", what, got, expected, bound);
-}
-/// Written so that a NaN is not near anything.
-bool near(double got, double expected, double bound) {
-  return got == expected || std::abs(got - expected) <= bound;
-}
 
 /// What O and LSE of another run should be, and how many times E_L and E_O they may be off.
 struct Expected {
@@ -38,11 +30,11 @@ std::string difference(const RelationRun& r, const Outputs& got, const Expected&
       for (int i = 0; i < static_cast<int>(r.in.sequences[b].sizes.sq); ++i) {
         const double a = errors.largest_score(b, h, i), wanted = lse(b, h, i, 0) + expected.shift,
                      e = expected.times * errors.lse(b, a) + 4 * u32 * std::abs(expected.shift);
-        if (const double x = got.at("LSE")(b, h, i, 0); !near(x, wanted, e))
+        if (const double x = got.at("LSE")(b, h, i, 0); !within(x, wanted, e))
           return off(fmt::format("LSE[b{} h{} q{}]", b, h, i), x, wanted, e);
         for (int d = 0; d < r.c.dv; ++d) {
           const double y = o(b, h, i, d), bound = expected.times * errors.o(b, a, largest[d], y);
-          if (const double x = got.at("O")(b, h, i, d); !near(x, y, bound))
+          if (const double x = got.at("O")(b, h, i, d); !within(x, y, bound))
             return off(fmt::format("O[b{} h{} q{} d{}]", b, h, i, d), x, y, bound);
         }
       }
@@ -52,14 +44,6 @@ std::string difference(const RelationRun& r, const Outputs& got, const Expected&
 
 // ---- fitted ------------------------------------------------------------------------------------
 
-std::optional<Case> plain(Case c) {
-  if (!has_rows(c)) return {};
-  c.mod = variable(Op::score);
-  c.sink = false, c.dropout = 0, c.d_lse = false, c.row_max = false;
-  if (c.fill == Fill::nan_keys) c.fill = Fill::gaussian;
-  forbid(c, {});
-  return c;
-}
 std::optional<Case> forward(Case c) {
   return row_of(c).pass == Pass::forward ? plain(std::move(c)) : std::nullopt;
 }
@@ -85,13 +69,8 @@ std::optional<Case> averaging(Case c) {
   if (c.fill == Fill::nan_keys) c.fill = Fill::gaussian;
   return c;
 }
-std::optional<Case> backward(Case c) {
-  if (row_of(c).pass != Pass::backward || c.skv == 0) return {};
-  if (c.layout == Layout::shared_kv) c.layout = Layout::bhsd;
-  return plain(std::move(c));
-}
 
-// ---- forward -----------------------------------------------------------------------------------
+// ---- runs held against each other --------------------------------------------------------------
 
 std::string broken_by_key_order(const RelationRun& r) {
   PassInputs in = r.in;
@@ -181,90 +160,9 @@ std::string broken_by_ones(const RelationRun& r) {
                              0x1p-20 * (std::abs(lse) + std::log(n + 1) + 1);
         const double bound = wanted * (inner + errors.output() * (1 + inner));
         for (int d = 0; d < r.c.dv; ++d)
-          if (const double x = got.at("O")(b, h, i, d); !near(x, wanted, bound))
+          if (const double x = got.at("O")(b, h, i, d); !within(x, wanted, bound))
             return off(fmt::format("O[b{} h{} q{} d{}] of V = 1", b, h, i, d), x, wanted, bound);
       }
-  return {};
-}
-
-// ---- backward ----------------------------------------------------------------------------------
-
-/// dO and V above 0, so that no sum below cancels and its relative error is that of its terms.
-PassInputs above_zero(const RelationRun& r) {
-  PassInputs in = r.in;
-  for (Values* x : {&in.v, &in.d_o})
-    for (double& value : x->values()) value = value == 0 ? 1 : std::abs(value);
-  return in;
-}
-bool attends(const Outputs& out, int b, int h, int i) {
-  return !std::isinf(out.at("LSE")(b, h, i, 0));
-}
-
-/// Calls f(b, kv head) and sums over the rows of its group: f(b, h, i, tau), where P of the
-/// backward pass, exp(s - LSE) with s and LSE of their own errors, sums to 1 within tau, rounded.
-template <class F>
-void for_rows_of_group(const RelationRun& r, const RelationErrors& errors, int b, int kv_head,
-                       F f) {
-  const int group = r.c.hq / r.c.hkv;
-  for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
-    for (int i = 0; i < r.in.sequences[b].sizes.sq; ++i) {
-      const double a = errors.largest_score(b, h, i),
-                   weight = std::expm1(std::log1p(errors.weight(b, a)) + errors.lse(b, a));
-      f(h, i, (1 + errors.probability()) * (1 + weight) - 1 + errors.keys(b) * errors.underflow());
-    }
-}
-
-std::string broken_dv_sum(const RelationRun& r) {
-  const PassInputs in = above_zero(r);
-  const Outputs got = r.run(r.c, in);
-  const RelationErrors errors(r.c, in);
-  for (int b = 0; b < r.c.b; ++b)
-    for (int h = 0; h < r.c.hkv; ++h)
-      for (int d = 0; d < r.c.dv; ++d) {
-        double dv = 0, d_o = 0, bound = 0, largest = 0;
-        for (int j = 0; j < errors.keys(b); ++j) dv += got.at("dV")(b, h, j, d);
-        for_rows_of_group(r, errors, b, h, [&](int query_head, int i, double tau) {
-          const double x = attends(got, b, query_head, i) ? in.d_o(b, query_head, i, d) : 0;
-          d_o += x, bound += tau * x, largest += x;
-        });
-        const double rows = static_cast<double>(r.c.hq / r.c.hkv) * r.c.sq;
-        bound += (errors.sum(rows) + errors.output()) * (largest + bound) +
-                 errors.keys(b) * errors.underflow();
-        if (!near(dv, d_o, bound))
-          return off(fmt::format("the sum of dV[b{} h{} d{}] over the keys", b, h, d), dv, d_o,
-                     bound);
-      }
-  return {};
-}
-
-std::string broken_dv_v(const RelationRun& r) {
-  const PassInputs in = above_zero(r);
-  const Outputs got = r.run(r.c, in);
-  const RelationErrors errors(r.c, in);
-  for (int b = 0; b < r.c.b; ++b)
-    for (int h = 0; h < r.c.hkv; ++h) {
-      double dv_v = 0, d_o_o = 0, bound = 0, values = 0;
-      for (int j = 0; j < errors.keys(b); ++j)
-        for (int d = 0; d < r.c.dv; ++d) {
-          dv_v += got.at("dV")(b, h, j, d) * in.v(b, h, j, d);
-          values += in.v(b, h, j, d);
-        }
-      double d_o_sum = 0;
-      for_rows_of_group(r, errors, b, h, [&](int query_head, int i, double tau) {
-        for (int d = 0; d < r.c.dv; ++d) {
-          const double x = in.d_o(b, query_head, i, d) * got.at("O")(b, query_head, i, d);
-          d_o_o += x, bound += 2 * tau * x;  // of dV, and of O, whose weights err less
-          d_o_sum += in.d_o(b, query_head, i, d);
-        }
-      });
-      const double rows = static_cast<double>(r.c.hq / r.c.hkv) * r.c.sq;
-      bound +=
-          (errors.sum(rows) + errors.sum(errors.keys(b)) + 2 * errors.output()) * (d_o_o + bound);
-      bound += errors.underflow() * (values + d_o_sum * (1 + errors.keys(b)));
-      bound *= 1 + 4 * bound / std::max(d_o_o, 0x1p-1000);  // what is of second order
-      if (!near(dv_v, d_o_o, bound))
-        return off(fmt::format("<dV, V> of b{} h{}", b, h), dv_v, d_o_o, bound);
-    }
   return {};
 }
 
@@ -284,10 +182,6 @@ std::span<const Relation> bounded_relations() {
        "2 E_O, 2 E_L", step, broken_by_step},
       {"ones", "V = 1 gives O = 1, whatever the weights", "u_P + u_out and the sums", averaging,
        broken_by_ones},
-      {"dv_sum", "dV summed over the keys is dO summed over the rows",
-       "P of each row sums to 1 within u_P, delta and E_L", backward, broken_dv_sum},
-      {"dv_v", "<dV, V> = <dO, O> of each key/value head", "the same, and E_O", backward,
-       broken_dv_v},
   };
   return all;
 }

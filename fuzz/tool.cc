@@ -58,6 +58,7 @@ void add_relations_options(CLI::App& app, attn::fuzz::RelationsArguments& relati
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", relations.seed, "the same seed draws the same cases");
   app.add_option("--planted", relations.planted, "commit this known fault");
+  app.add_option("--json", relations.json, "write the result to this file");
 }
 
 void add_gpu_check_options(CLI::App& app, GpuCheckArguments& gpu) {

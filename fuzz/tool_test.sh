@@ -182,6 +182,30 @@ python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); assert not j["cl
 expect 2 'cannot be written' fuzz --cases 1 --junit "$dir/no/such/folder"
 junit "$dir/faults.xml" any "$survivors"
 
+# ---- relations -------------------------------------------------------------------------------------
+misuse "'slow', expected one of flash_forward" relations --impl slow
+misuse "'M99'" relations --planted M99
+misuse "'Sq'" relations --shape Sq
+misuse 'cannot be written' relations --json "$dir/no/such/folder"
+misuse "relation: 'sums', expected one of head_copies" replay "$line" --relation sums
+misuse 'relation dv_sum: does not apply to this case' replay "$line" --relation dv_sum
+expect 0 'held in' relations --seconds 1 --shape 'Sq64 Skv65 D16 Dv16' --json "$dir/relations.json"
+has "$dir/relations.json" finished clean engine seed relations name says held refused
+grep -q '"clean": true' "$dir/relations.json" || fail 'relations that hold are not called clean'
+# 64 and more rows are not needed: the line is that of the smallest case
+expect 1 "B1 Hq4 Hkv2 Sq1 Skv1 D1 Dv1 fp16; mod: score; mask: true" relations --impl flash_forward --planted M26 --shape 'Hq4 Hkv2 Sq64 Skv65' \
+  --json "$dir/relations.json"
+has "$dir/relations.json" failure relation outcome replay original report
+grep -q '"clean": false' "$dir/relations.json" || fail 'a relation that is broken is called clean'
+again=$(sed -n "s/^replay       attnproof replay '\(.*\)' --relation .*$/\1/p" "$dir/out")
+relation=$(sed -n 's/^replay .* --relation //p' "$dir/out")
+expect 1 'discrepancy' replay "$again" --relation "$relation" --planted M26
+expect 0 'pass' replay "$again" --relation "$relation"
+# a corpus may hold such a case
+echo "$again --relation $relation" >"$dir/own/cases/related.case"
+expect 1 'corpus: 2 cases' fuzz --cases 1 --corpus "$dir/own/cases"
+grep -q 'related.case' "$dir/out" && fail 'a relation that holds failed in a corpus'
+
 # ---- emit and check: problems for other programs -----------------------------------------------------
 misuse 'folder' emit
 misuse '--cases' emit --cases 0 "$dir/cases"

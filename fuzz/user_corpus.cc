@@ -16,9 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view relation_option = " --relation ";
+
+/// A case, and the relation that it is held to.
+UserCase parse_line(std::string_view text) {
+  const std::size_t end = text.find(relation_option);
+  UserCase parsed{{}, parse_case(text.substr(0, end))};
+  if (end != std::string_view::npos)
+    parsed.relation = &relation_named(text.substr(end + relation_option.size()));
+  return parsed;
+}
+
 UserCase read_case(const fs::path& path) {
   std::ifstream file(path);
-  std::optional<Case> found;
+  std::optional<UserCase> found;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
@@ -29,14 +40,27 @@ UserCase read_case(const fs::path& path) {
     };
     if (found) fail("a second case, expected one a file");
     try {
-      found = parse_case(text);
+      found = parse_line(text);
     } catch (const std::invalid_argument& error) {
       fail(error.what());
     }
   }
   if (!found)
     throw std::invalid_argument(fmt::format("--corpus: {}: holds no case", path.string()));
-  return {path.string(), *found};
+  found->file = path.string();
+  return *found;
+}
+
+/// Writes the line, with what is wrong as a remark, to a file whose name follows from the line.
+std::string add_line(const std::string& folder, const std::string& line, Outcome outcome,
+                     const std::string& what) {
+  std::string name = name_of(outcome);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  const fs::path path = fs::path(folder) / fmt::format("{}_{:016x}.case", name, hash_of_text(line));
+  std::string remark = fmt::format("# {}: {}", name_of(outcome), what);
+  std::replace(remark.begin(), remark.end(), '\n', ' ');
+  write_file(path.string(), remark + "\n" + line + "\n");
+  return path.string();
 }
 
 }  // namespace
@@ -57,20 +81,19 @@ std::vector<UserCase> read_user_corpus(const std::string& folder) {
 }
 
 std::string add_to_user_corpus(const std::string& folder, const Failure& failure) {
-  const std::string line = to_text(failure.shrunk);
-  std::string outcome = name_of(failure.verdict.outcome);
-  std::replace(outcome.begin(), outcome.end(), ' ', '_');
-  const fs::path path =
-      fs::path(folder) / fmt::format("{}_{:016x}.case", outcome, hash_of_text(line));
-  const Discrepancy& d = failure.verdict.discrepancy;
-  const std::string what = failure.verdict.outcome == Outcome::discrepancy
+  const Verdict& v = failure.verdict;
+  const Discrepancy& d = v.discrepancy;
+  const std::string what = v.outcome == Outcome::discrepancy
                                ? fmt::format("{} got {:.9g}, reference {:.9g}, bound {:.3g}",
                                              d.element, d.got, d.reference, d.bound)
-                               : failure.verdict.reason;
-  std::string text = fmt::format("# {}: ", name_of(failure.verdict.outcome));
-  for (const char c : what) text += c == '\n' ? ' ' : c;
-  write_file(path.string(), text + "\n" + line + "\n");
-  return path.string();
+                               : v.reason;
+  return add_line(folder, to_text(failure.shrunk), v.outcome, what);
+}
+
+std::string add_to_user_corpus(const std::string& folder, const RelationFailure& failure) {
+  const std::string line =
+      fmt::format("{}{}{}", to_text(failure.shrunk), relation_option, failure.relation->name);
+  return add_line(folder, line, failure.verdict.outcome, failure.verdict.reason);
 }
 
 }  // namespace attn::fuzz

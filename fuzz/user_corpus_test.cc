@@ -71,7 +71,8 @@ TEST_F(UserCorpus, RefusalsNameFileAndLine) {
                           {"# nothing\n\n", ": holds no case"},
                           {"# one\nv2 B1\n", ":2: "},
                           {line + "\n\n" + line + "\n", ":3: a second case"},
-                          {line + "; colour: red\n", ":1: "}};
+                          {line + "; colour: red\n", ":1: "},
+                          {line + " --relation sums\n", ":1: relation: 'sums'"}};
   for (const Wrong& wrong : wrongs) {
     write("wrong.case", wrong.text);
     const std::string expected = (folder / "wrong.case").string() + wrong.expected;
@@ -96,6 +97,20 @@ TEST_F(UserCorpus, AFailureIsAddedOnce) {
   failure.shrunk.seed = 8;
   EXPECT_NE(add_to_user_corpus(folder.string(), failure), path);
   EXPECT_EQ(read().size(), 2u);
+}
+
+TEST_F(UserCorpus, ABrokenRelationIsAddedWithItsName) {
+  const Relation& relation = relation_named("ones");
+  const Case c = parse_case(line);
+  add_to_user_corpus(folder.string(), {&relation, c, c, {Outcome::discrepancy, "O is 2"}});
+  ASSERT_EQ(read().size(), 1u);
+  EXPECT_EQ(to_text(read()[0].value), line);
+  EXPECT_EQ(read()[0].relation, &relation);
+  std::stringstream text;
+  text << std::ifstream(read()[0].file).rdbuf();
+  EXPECT_EQ(text.str(), "# discrepancy: O is 2\n" + line + " --relation ones\n");
+  write("plain.case", line);
+  EXPECT_EQ(read()[1].relation, nullptr);
 }
 
 }  // namespace
