@@ -9,6 +9,8 @@
 #include "fuzz/examination.h"
 #include "fuzz/file_problem.h"
 #include "fuzz/functor_build.h"
+#include "fuzz/junit.h"
+#include "fuzz/report_page.h"
 
 /// The commands of the tool `attnproof`. Each returns its exit status: 0 clean, 1 a discrepancy was
 /// found, 2 bad usage (thrown as std::invalid_argument), 3 it could not do what was asked.
@@ -29,13 +31,14 @@ struct FuzzArguments {
 int fuzz_command(const FuzzArguments& arguments);
 
 struct ExamineArguments {
-  std::string mod, mask, json;
+  std::string mod, mask, json, junit;
   std::vector<std::string> tables;
 };
 int examine_command(const ExamineArguments& arguments);
 /// Prints what there is to say of the mod, the mask or both of a case, and adds it to `result`.
-/// False if one of them is wrong.
-bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask, nlohmann::json& result);
+/// Returns these, each with what is wrong with it.
+std::vector<Checked> examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask,
+                             nlohmann::json& result);
 
 struct ReplayArguments {
   std::string line, engine = "warp", planted, html;
@@ -87,7 +90,8 @@ std::vector<std::string> required_outputs(bool backward);
 
 struct CheckArguments {
   std::string path;  ///< a folder of `emit`, one of its files, or a file of dumped tensors
-  std::string rounds = "flash", json;
+  std::string rounds = "flash", json, junit;
+  std::string html;             ///< the page of the file that is furthest off
   FileDescription description;  ///< of dumped tensors
   bool no_lse = false;          ///< the program gives none
 };
@@ -99,9 +103,8 @@ PlantedFault parse_planted(const std::string& name);  ///< empty: none
 void fix_shape(const std::string& text, Fixed& fixed);
 Engine parse_engine(const std::string& name);
 int jobs_or_cores(int jobs);
-/// Runs a case that failed once more and writes its page; `original`: what it was shrunk from.
-void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
-                        const std::string& original = {});
+/// Runs a case that failed once more, for its page; `original`: what it was shrunk from.
+ReportPage failure_page(const Case& c, const RunOptions& options, const std::string& original = {});
 /// @throws std::invalid_argument if the file cannot be written.
 void write_file(const std::string& path, const std::string& text);
 
