@@ -150,6 +150,14 @@ TEST(Coverage, CountsACaseInEachRegionThatItIsOf) {
     EXPECT_EQ(regions(x.line, x.dimension), x.regions) << x.dimension << ": " << x.line;
 }
 
+TEST(Coverage, CountsTheReadsOfEachTableOnce) {
+  const Coverage c =
+      of("v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; mod: score + t[h] + u[q]; "
+         "table: t[Hq]=uniform(0,1); table: u[Sq]=uniform(0,1)");
+  EXPECT_EQ(cases_of(c, "table by", "h"), 1u);
+  EXPECT_EQ(cases_of(c, "table by", "q"), 1u);
+}
+
 TEST(Coverage, DoesNotCountWhatWasRefused) {
   Coverage coverage = empty_coverage();
   Verdict refused;

@@ -111,18 +111,26 @@ TEST(ReportHtml, ShowsANanAsOutside) {
   EXPECT_TRUE(has(page, "worst nan at q 0, d 1; 2 of 3 cells outside"));
 }
 
+TEST(ReportHtml, TakesANanForTheWorstCell) {
+  HeatMap map = map_of(1, 3, 0.5);
+  EXPECT_EQ(worst_of(map), 0.5);
+  map.cells[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(worst_of(map)));
+  EXPECT_EQ(worst_of(map_of(0, 0, 0)), nothing_here);
+}
+
 TEST(ReportHtml, ReducesLargePlanesByMaximum) {
   HeatMap map = map_of(200, 97, 0.1);
-  map.cells[97 * 199 + 5] = 7;
+  map.cells[97 * 198 + 4] = 7;
   map.tile_rows = 96, map.marked_column = 96;
   const std::string page = html_of(map);
-  EXPECT_TRUE(has(page, R"(viewBox="0 0 49 67")"));  // 3 x 2 elements a cell
+  EXPECT_TRUE(has(page, R"(viewBox="0 0 49 67" width="343" height="469")"));  // 3 x 2 a cell
   EXPECT_TRUE(has(page, R"(class="out" fill-opacity="1" d="M2 66h1v1h-1z")"));
   EXPECT_TRUE(has(page, R"(class="worst" x="2" y="66")"));
   EXPECT_TRUE(has(page, R"(class="key" x="48" y="0" width="1" height="67")"));
   EXPECT_TRUE(has(page, "M0 32h49M0 64h49"));
   EXPECT_TRUE(has(page, "the largest of each 3 x 2 cells"));
-  map.cells[97 * 199 + 5] = std::numeric_limits<double>::quiet_NaN();
+  map.cells[97 * 198 + 4] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(has(html_of(map), R"(class="far" fill-opacity="1" d="M2 66h1v1h-1z")"));
 }
 
@@ -227,6 +235,7 @@ TEST(ReportPage, SortsPlanesByTheirWorstCell) {
   EXPECT_EQ(maps[1].tile_columns, 7);
   for (int kv = 0; kv < 3; ++kv) EXPECT_TRUE(std::isinf(maps[1].at(1, kv)));
   EXPECT_TRUE(has(maps[1].meaning, "row q of O,")) << maps[1].meaning;
+  for (const HeatMap& map : maps) EXPECT_FALSE(has(map.meaning, "Outlined")) << map.title;
   for (std::size_t n = 1; n < maps.size(); ++n) EXPECT_LE(worst_of(maps[n]), worst_of(maps[n - 1]));
 }
 
@@ -248,6 +257,7 @@ TEST(ReportPage, OfABackwardPassHasEveryGradient) {
   EXPECT_GT(map_named(page, "dK[b0 h0]").tile_rows, 0);
   EXPECT_EQ(map_named(page, "dV[b0 h0]").rows, 5);
   EXPECT_EQ(map_named(page, "d slope").columns, 2);
+  EXPECT_EQ(map_named(page, "d slope").right, "index");
 }
 
 TEST(ReportPage, OfAStoppedKernelHasNoPlanes) {

@@ -105,8 +105,7 @@ ReportPage report_page(const Case& c, const RunOptions& options, const Details& 
   page.title = fmt::format("{}: {} ({})", name_of(v.outcome), c.implementation, v.target);
   std::string again = fmt::format("{} replay '{}'", tool_name(), to_text(c));
   for (const PlantedFaultInfo& fault : planted_faults)
-    if (fault.fault == options.planted && options.planted != PlantedFault::none)
-      again += fmt::format(" --planted {}", fault.name);
+    if (fault.fault == options.planted) again += fmt::format(" --planted {}", fault.name);
   if (options.engine != Engine::warp) again += fmt::format(" --engine {}", name_of(options.engine));
   page.texts = {{"Report", report(c, v)}, {"Case", to_text(c)}, {"Run it again", again}};
   if (!original.empty()) page.texts.push_back({"Shrunk from", original});
