@@ -13,16 +13,17 @@ namespace attn::fuzz {
 
 /// A campaign against the build that commits one fault, and what came of it.
 struct Hunt {
+  /// How a hunt ends.
   enum class End {
     found,     ///< a case fails with the fault and not without it
     survived,  ///< no case failed
     hidden,  ///< the shipped kernel fails on the case as well, so that it says nothing of the fault
   };
-  PlantedFaultInfo fault;
-  End end = End::survived;
-  std::uint64_t cases = 0;
-  double seconds = 0;
-  std::string seen_in;  ///< the tensor that is wrong, or what else was seen
+  PlantedFaultInfo fault;   ///< which was committed
+  End end = End::survived;  ///< how it ended
+  std::uint64_t cases = 0;  ///< that ran
+  double seconds = 0;       ///< that they took
+  std::string seen_in;      ///< the tensor that is wrong, or what else was seen
   std::string replay;   ///< runs the case again: with the fault where it was found, else without
   std::string shipped;  ///< of a hidden fault: the report of the shipped kernel
 };

@@ -52,6 +52,12 @@ TEST(Quotas, NameWhatIsMissed) {
   EXPECT_EQ(missed[1], "spans two query and two key tiles: 1799 of 6000 cases, expected 1800");
 }
 
+TEST(Quotas, AreMetByTheLeastThatTheyAsk) {
+  Coverage coverage = of_draws(6000);
+  coverage["spans"]["two query and two key tiles"] = 1800;
+  EXPECT_EQ(unmet(coverage, {}), std::vector<std::string>{});
+}
+
 TEST(Quotas, AreNotAskedOfShortCampaignsNorOfWhatIsFixed) {
   EXPECT_EQ(unmet(of_draws(10), {}), std::vector<std::string>{});
   Coverage coverage = of_draws(6000);

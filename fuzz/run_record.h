@@ -13,16 +13,17 @@ namespace attn::fuzz {
 
 /// All that was checked, and what there is to say of it.
 struct RunRecord {
-  std::string title;  ///< "attnproof check"
-  std::vector<Suite> suites;
+  std::string title;                                  ///< "attnproof check"
+  std::vector<Suite> suites;                          ///< what was checked
   nlohmann::json details = nlohmann::json::object();  ///< what JSON tells beside the suites
-  ReportPage page = {};
+  ReportPage page = {};                               ///< for `--html`
 
   bool is_clean() const;  ///< nothing that was checked failed
 };
 
 /// The details; `clean`; and `reasons`: name and report of everything that failed.
 nlohmann::json to_json(const RunRecord& record);
+/// JUnit XML of its suites.
 std::string to_junit(const RunRecord& record);
 
 /// Where the record of a run goes, by option. Empty: it was not asked for.
