@@ -5,29 +5,25 @@
 #include "fuzz/commands.h"
 #include "fuzz/examination.h"
 #include "fuzz/functors.h"
+#include "fuzz/run_record.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
 
-bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask,
-             nlohmann::json& result) {
-  bool right = true;
-  if (mod) {
-    const ModReport report = examine_mod(c, fixed);
+std::vector<Checked> examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask,
+                             nlohmann::json& result) {
+  std::vector<Checked> examined;
+  const auto add = [&](const char* what, const auto& report) {
     fmt::print("{}", to_text(report));
-    result["mod"] = to_json(report);
-    right &= report.wrong.empty();
-  }
-  if (mask) {
-    const MaskReport report = examine_mask(c, fixed);
-    fmt::print("{}", to_text(report));
-    result["mask"] = to_json(report);
-    right &= report.wrong.empty();
-  }
-  return right;
+    result[what] = to_json(report);
+    examined.push_back({what, fmt::format("{}", fmt::join(report.wrong, "\n"))});
+  };
+  if (mod) add("mod", examine_mod(c, fixed));
+  if (mask) add("mask", examine_mask(c, fixed));
+  return examined;
 }
 
-int examine_command(const ExamineArguments& a) {
+static void run_examine(const ExamineArguments& a, RunRecord& record) {
   Case c;
   c.seed = 1;
   for (const std::string& t : a.tables) c.tables.push_back(parse_table_spec(t));
@@ -41,11 +37,14 @@ int examine_command(const ExamineArguments& a) {
     throw std::invalid_argument(
         "examine: nothing, expected --mod, --mask, --mod-file or "
         "--mask-file");
-  if (!a.json.empty()) write_file(a.json, "");
-  nlohmann::json result;
-  const bool right = examine(c, {0, 0, 0, 0, 0}, mod, mask, result);
-  if (!a.json.empty()) write_file(a.json, result.dump(2) + "\n");
-  return right ? 0 : 1;
+  record.suites = {{"examination", examine(c, {0, 0, 0, 0, 0}, mod, mask, record.details)}};
+}
+
+int examine_command(const ExamineArguments& a) {
+  RunRecord record;
+  record.title = "attnproof examine";
+  return recorded(
+      {a.json, a.junit, {}}, [&] { return record; }, [&] { run_examine(a, record); });
 }
 
 }  // namespace attn::fuzz

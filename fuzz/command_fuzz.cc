@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "fuzz/commands.h"
 #include "fuzz/corpus.h"
@@ -13,15 +12,12 @@
 #include "fuzz/fuzz_record.h"
 #include "fuzz/random.h"
 #include "fuzz/relations.h"
-#include "fuzz/report_html.h"
 #include "fuzz/row_limits.h"
 #include "fuzz/user_corpus.h"
 #include "mods/lang/parse.h"
 
 namespace attn::fuzz {
 namespace {
-
-constexpr double mistrusted_budget = 0.2;
 
 /// What the types that are built into this program fix.
 void fix_types(const FuzzArguments& a, Fixed& fixed) {
@@ -54,16 +50,7 @@ Fixed fixed_by(const FuzzArguments& a) {
   return fixed;
 }
 
-/// Runs a case; empty if nothing is wrong, else the report. The first failure takes the page.
-Checked checked(const std::string& name, const Case& c, const RunOptions& options,
-                std::string& page) {
-  const Verdict v = run_case(c, options);
-  if (v.outcome == Outcome::pass || v.outcome == Outcome::mistrusted) return {name, ""};
-  if (!page.empty()) write_failure_page(std::exchange(page, {}), c, options);
-  return {name, report(c, v)};
-}
-
-/// The same with a relation in place of the oracle.
+/// Holds a case to a relation, in place of the oracle.
 Checked checked(const std::string& name, const Case& c, const Relation& relation,
                 const RunOptions& options) {
   const std::optional<Case> fitted = relation.fitted(c);
@@ -72,26 +59,32 @@ Checked checked(const std::string& name, const Case& c, const Relation& relation
   return {name, v.outcome == Outcome::pass ? "" : report(relation, *fitted, v)};
 }
 
-/// The user's own cases, and then those that ship if `shipped`.
-std::vector<Checked> replay_corpora(const FuzzArguments& a, bool shipped,
-                                    const RunOptions& options) {
-  std::vector<Checked> all;
-  std::string page = a.html;
+/// Replays the user's own cases, and then those that ship if `shipped`. The first failure takes the
+/// page.
+void replay_corpora(const FuzzArguments& a, bool shipped, const RunOptions& options,
+                    FuzzRecord& record) {
+  std::vector<Checked>& all = record.corpus;
+  const auto replay = [&](const std::string& name, const Case& c) {
+    const Verdict v = run_case(c, options);
+    const bool failed = v.outcome != Outcome::pass && v.outcome != Outcome::mistrusted;
+    if (failed && !a.html.empty() && all_right(all)) record.page = failure_page(c, options);
+    all.push_back({name, failed ? report(c, v) : ""});
+  };
   if (!a.corpus.empty())
     for (const UserCase& own : read_user_corpus(a.corpus))
-      all.push_back(own.relation ? checked(own.file, own.value, *own.relation, options)
-                                 : checked(own.file, own.value, options, page));
+      if (own.relation)
+        all.push_back(checked(own.file, own.value, *own.relation, options));
+      else
+        replay(own.file, own.value);
   if (!all.empty()) fmt::print(stderr, "corpus: {} cases of {} replayed\n", all.size(), a.corpus);
-  if (!shipped) return all;
+  if (!shipped) return;
   int ran = 0, failed = 0;
   for (const CorpusEntry& entry : corpus()) {
     if (entry.line.empty()) continue;
-    all.push_back(checked(fmt::format("{} ({})", entry.id, entry.source), parse_case(entry.line),
-                          options, page));
+    replay(fmt::format("{} ({})", entry.id, entry.source), parse_case(entry.line));
     ++ran, failed += !all.back().failure.empty();
   }
   fmt::print(stderr, "corpus: {} of {} cases of public bug reports pass\n", ran - failed, ran);
-  return all;
 }
 
 /// `i/n`: part i of n.
@@ -147,8 +140,8 @@ void print_summary(const CampaignResult& r) {
   }
 }
 
-/// Examines the mod and the mask that the user gave; false if one is wrong.
-bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
+/// Examines the mod and the mask that the user gave.
+std::vector<Checked> examine_fixed(const Fixed& fixed, nlohmann::json& examination) {
   Case c;
   c.seed = 1;
   c.tables = fixed.tables;
@@ -159,7 +152,7 @@ bool examine_fixed(const Fixed& fixed, nlohmann::json& examined) {
   const FixedLengths lengths{length(fixed.b), length(fixed.hq), length(fixed.hkv), length(fixed.sq),
                              length(fixed.skv)};
   return examine(c, lengths, fixed.mod || !c.mod_type.empty(), fixed.mask || !c.mask_type.empty(),
-                 examined);
+                 examination);
 }
 
 /// Runs of as many cases have to do with each other what they must.
@@ -178,36 +171,26 @@ Checked checked_relations(const FuzzArguments& a, const CampaignOptions& options
 
 /// What a campaign must be as a whole: its bounds have power, and it drew every region.
 std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const CampaignResult& r) {
-  Checked power{"power", ""}, coverage{"coverage", ""};
-  const double mistrusted = static_cast<double>(r.count_of(Outcome::mistrusted));
-  if (mistrusted > mistrusted_budget * static_cast<double>(r.cases))
-    power.failure = fmt::format(
-        "too many cases prove nothing: {:.0f} % mistrusted, at most {:.0f} % are allowed\n",
-        100 * mistrusted / static_cast<double>(r.cases), 100 * mistrusted_budget);
+  const Checked power = power_of_bounds(r.count_of(Outcome::mistrusted), r.cases);
+  Checked coverage{"coverage", ""};
   if (const std::vector<std::string> missed = unmet(r.coverage, options.fixed); !missed.empty())
     coverage.failure = fmt::format("too few cases of {}\n", fmt::join(missed, "; "));
   return {power, coverage};
 }
 
-void write_files(const FuzzRecord& record, const FuzzArguments& a) {
-  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // what is no UTF-8
-  if (!a.json.empty()) write_file(a.json, to_json(record).dump(2, ' ', false, replace) + "\n");
-  if (!a.junit.empty()) write_file(a.junit, to_junit(record));
-}
-
-/// Writes what was asked for, prints what is wrong, and gives the exit status.
-int finish(const FuzzRecord& record, const FuzzArguments& a, const RunOptions& options) {
-  write_files(record, a);
+/// Prints what is wrong, makes the page of a failure and adds it to the user's corpus.
+void finish(FuzzRecord& record, const FuzzArguments& a, const RunOptions& options) {
   for (const Checked& c : record.corpus)
     if (!c.failure.empty()) fmt::print("corpus {}\n{}", c.name, c.failure);
   for (const Checked& c : record.whole) fmt::print("{}", c.failure);
+  if (!all_right(record.examined))
+    fmt::print("what is wrong with the mod or the mask itself is told above\n");
   if (const std::optional<Failure>& f = record.campaign.failure) {
     fmt::print("{}", report(*f));
-    if (!a.html.empty()) write_failure_page(a.html, f->shrunk, options, to_text(f->original));
+    if (!a.html.empty()) record.page = failure_page(f->shrunk, options, to_text(f->original));
     if (!a.corpus.empty()) fmt::print("added        {}\n", add_to_user_corpus(a.corpus, *f));
   }
   if (record.is_clean()) fmt::print("no discrepancy\n");
-  return record.is_clean() ? 0 : 1;
 }
 
 CampaignOptions options_of(const FuzzArguments& a) {
@@ -223,10 +206,12 @@ CampaignOptions options_of(const FuzzArguments& a) {
   return options;
 }
 
-int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord& record) {
+void run_fuzz(const FuzzArguments& a, FuzzRecord& record) {
+  const CampaignOptions options = options_of(a);
+  record.shard = options.shard;
   // the corpus is of expressions and of shipped rows
   const bool shipped = !built_in_types() && has_shipped_row(options.fixed.implementations);
-  record.corpus = replay_corpora(a, shipped, options.run);
+  replay_corpora(a, shipped, options.run, record);
   if (!record.is_clean()) return finish(record, a, options.run);
   Progress progress(options);
   record.campaign = run_campaign(options, std::ref(progress));
@@ -237,7 +222,7 @@ int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord&
   const bool all_refused = r.count_of(Outcome::refused) == r.cases;
   if (!r.refused.empty() && ((user_given && r.refused_is_plain) || all_refused))
     throw std::invalid_argument(fmt::format("{}\nin case {}", r.refused, r.refused_case));
-  const bool right = examine_fixed(options.fixed, record.examination);
+  record.examined = examine_fixed(options.fixed, record.examination);
   print_summary(r);
   if (!r.refused.empty()) fmt::print("refused: {}\n         {}\n", r.refused, r.refused_case);
   if (!r.failure) {
@@ -245,32 +230,16 @@ int run_fuzz(const FuzzArguments& a, const CampaignOptions& options, FuzzRecord&
     // one to twenty cases
     if (shipped) record.whole.push_back(checked_relations(a, options, r.cases / 20));
   }
-  if (!right)
-    record.whole.push_back(
-        {"examination", "what is wrong with the mod or the mask itself is told above\n"});
-  return finish(record, a, options.run);
+  finish(record, a, options.run);
 }
 
 }  // namespace
 
 int fuzz_command(const FuzzArguments& a) {
-  const CampaignOptions options = options_of(a);
   FuzzRecord record;
-  record.engine = a.engine, record.seed = a.seed, record.shard = options.shard;
-  // a bad path is bad usage, before any work; and a run that is killed leaves files that say so
-  record.whole = {{"run", "not finished"}};
-  write_files(record, a);
-  if (!a.html.empty())
-    write_file(a.html,
-               to_html({"No failure", {{"Note", "A case that fails replaces this page."}}, {}}));
-  record.whole.clear();
-  try {
-    return run_fuzz(a, options, record);
-  } catch (const std::exception& error) {
-    record.whole = {{"run", error.what()}};
-    write_files(record, a);
-    throw;
-  }
+  record.engine = a.engine, record.seed = a.seed;
+  return recorded(
+      {a.json, a.junit, a.html}, [&] { return record.run_record(); }, [&] { run_fuzz(a, record); });
 }
 
 }  // namespace attn::fuzz

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "fuzz/commands.h"
-#include "fuzz/report_html.h"
 
 namespace attn::fuzz {
 
@@ -36,9 +35,8 @@ PlantedFault parse_planted(const std::string& name) {
       fmt::format("--planted: '{}', expected a fault that 'attnproof faults' lists", name));
 }
 
-void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
-                        const std::string& original) {
-  write_file(path, to_html(report_page(c, options, run_details(c, options), original)));
+ReportPage failure_page(const Case& c, const RunOptions& options, const std::string& original) {
+  return report_page(c, options, run_details(c, options), original);
 }
 
 void fix_shape(const std::string& text, Fixed& fixed) {

@@ -9,6 +9,8 @@
 #include "fuzz/examination.h"
 #include "fuzz/file_problem.h"
 #include "fuzz/functor_build.h"
+#include "fuzz/junit.h"
+#include "fuzz/report_page.h"
 
 /// The commands of the tool `attnproof`. Each returns its exit status: 0 clean, 1 a discrepancy was
 /// found, 2 bad usage (thrown as std::invalid_argument), 3 it could not do what was asked.
@@ -33,14 +35,16 @@ int fuzz_command(const FuzzArguments& arguments);
 
 /// The options of `attnproof examine`: expressions, and the tables that they read.
 struct ExamineArguments {
-  std::string mod, mask, json;      ///< expressions; the file that the result goes to
+  std::string mod, mask;            ///< expressions
+  std::string json, junit;          ///< files of the result; empty: none
   std::vector<std::string> tables;  ///< that the two read: "slope[Hq]=alibi"
 };
 /// Prints the examinations of a mod, a mask or both. Returns 1 if one of them is wrong.
 int examine_command(const ExamineArguments& arguments);
 /// Prints what there is to say of the mod, the mask or both of a case, and adds it to `result`.
-/// False if one of them is wrong.
-bool examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask, nlohmann::json& result);
+/// Returns these, each with what is wrong with it.
+std::vector<Checked> examine(const Case& c, const FixedLengths& fixed, bool mod, bool mask,
+                             nlohmann::json& result);
 
 /// The options of `attnproof replay`: a case line, and how to run it.
 struct ReplayArguments {
@@ -108,9 +112,10 @@ std::vector<std::string> required_outputs(bool backward);
 /// The options of `attnproof check`.
 struct CheckArguments {
   std::string path;  ///< a folder of `emit`, one of its files, or a file of dumped tensors
-  std::string rounds = "flash", json;  ///< what the program may round (Rounds); a file
-  FileDescription description;         ///< of dumped tensors
-  bool no_lse = false;                 ///< the program gives none
+  std::string rounds = "flash", json, junit;  ///< what the program may round (Rounds); two files
+  std::string html;                           ///< the page of the file that is furthest off
+  FileDescription description;                ///< of dumped tensors
+  bool no_lse = false;                        ///< the program gives none
 };
 /// Judges what another program wrote for emitted cases, or tensors dumped from a run of it.
 int check_command(const CheckArguments& arguments);
@@ -123,9 +128,8 @@ void fix_shape(const std::string& text, Fixed& fixed);
 Engine parse_engine(const std::string& name);
 /// `jobs`, or the number of processor cores where it is 0.
 int jobs_or_cores(int jobs);
-/// Runs a case that failed once more and writes its page; `original`: what it was shrunk from.
-void write_failure_page(const std::string& path, const Case& c, const RunOptions& options,
-                        const std::string& original = {});
+/// Runs a case that failed once more, for its page; `original`: what it was shrunk from.
+ReportPage failure_page(const Case& c, const RunOptions& options, const std::string& original = {});
 /// @throws std::invalid_argument if the file cannot be written.
 void write_file(const std::string& path, const std::string& text);
 

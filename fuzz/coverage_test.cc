@@ -1,4 +1,4 @@
-// What is counted, and the quotas: what a campaign must have drawn.
+// What of a case is counted.
 #include "fuzz/coverage.h"
 
 #include <gtest/gtest.h>
@@ -12,15 +12,6 @@
 namespace attn::fuzz {
 namespace {
 
-Coverage of_draws(int cases, const Fixed& fixed = {}) {
-  Coverage coverage = empty_coverage();
-  for (int i = 0; i < cases; ++i) {
-    Verdict verdict;  // as if every row were of every kind: what runs is another test's matter
-    verdict.rows = {1, 1, 1, 1, 1, 1, 1};
-    count(coverage, drawn_case(fixed, 71, i).value(), verdict);
-  }
-  return coverage;
-}
 Coverage of(const std::string& line, const RowCounts& rows = {}) {
   Coverage coverage = empty_coverage();
   Verdict verdict;
@@ -31,15 +22,6 @@ Coverage of(const std::string& line, const RowCounts& rows = {}) {
 std::uint64_t cases_of(const Coverage& coverage, const std::string& dimension,
                        const std::string& region) {
   return coverage.at(dimension).at(region);
-}
-
-TEST(Coverage, ListsEveryRegionThatIsDrawnBeforeItIs) {
-  const Coverage none = empty_coverage();
-  for (const auto& [dimension, regions] : of_draws(3000))
-    for (const auto& [region, cases] : regions)
-      EXPECT_TRUE(none.contains(dimension) && none.at(dimension).contains(region))
-          << dimension << " " << region;
-  EXPECT_EQ(cases_of(none, "fill", "denormal"), 0u);
 }
 
 TEST(Coverage, CountsWhatACaseIs) {
@@ -69,6 +51,121 @@ TEST(Coverage, CountsWhatACaseIs) {
   EXPECT_EQ(cases_of(c, "operation", "-"), 0u) << "of one operand only";
 }
 
+/// The regions of one dimension that a case is counted in, in alphabetical order.
+std::string regions(const std::string& line, const std::string& dimension,
+                    const RowCounts& r = {}) {
+  const Coverage coverage = of(line, r);
+  std::string all;
+  for (const auto& [region, cases] : coverage.at(dimension))
+    if (cases > 0) all += (all.empty() ? "" : "; ") + region;
+  return all;
+}
+
+TEST(Coverage, CountsACaseInEachRegionThatItIsOf) {
+  struct Expected {
+    std::string line, dimension, regions;
+  };
+  const std::string shape = "v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16", more = shape + "; ",
+                    decode = "v1 B2 Hq2 Hkv1 Sq4 Skv40 D8 Dv8 bf16; impl: decode",
+                    packed = "v1 B2 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; impl: packed_forward; ",
+                    paged = "v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; impl: decode_paged; ",
+                    sparse = "v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; impl: block_sparse_forward; ";
+  const Expected all[] = {
+      {shape, "implementation", "flash_forward"},
+      {shape, "dtype", "bf16"},
+      {"v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 fp16", "dtype", "fp16"},
+      {shape, "scale", "default"},
+      {more + "scale: 2", "scale", "positive"},
+      {more + "scale: -2", "scale", "negative"},
+      {more + "scale: 0", "scale", "zero"},
+      {shape, "layout", "bhsd"},
+      {more + "layout: shared_kv", "layout", "shared_kv"},
+      {shape, "tile", "small"},
+      {more + "tile: production", "tile", "production"},
+      {shape, "spans", "fewer tiles"},
+      // shapes
+      {"v1 B1 Hq1 Hkv1 Sq0 Skv1 D8 Dv8 bf16", "queries", "0"},
+      {"v1 B1 Hq1 Hkv1 Sq0 Skv1 D8 Dv8 bf16", "keys", "1"},
+      {"v1 B1 Hq1 Hkv1 Sq16 Skv17 D8 Dv8 bf16", "queries", "2..16"},
+      {"v1 B1 Hq1 Hkv1 Sq16 Skv17 D8 Dv8 bf16", "keys", "17..32"},
+      {"v1 B1 Hq1 Hkv1 Sq128 Skv129 D8 Dv8 bf16", "queries", "65..128"},
+      {"v1 B1 Hq1 Hkv1 Sq128 Skv129 D8 Dv8 bf16", "keys", ">128"},
+      {"v1 B1 Hq1 Hkv1 Sq128 Skv129 D8 Dv8 bf16", "lengths", "Sq < Skv"},
+      {shape, "lengths", "Sq = Skv"},
+      {shape, "heads", "MHA"},
+      {shape, "group", "1"},
+      {"v1 B1 Hq4 Hkv1 Sq4 Skv4 D8 Dv8 bf16", "heads", "MQA"},
+      {"v1 B1 Hq4 Hkv1 Sq4 Skv4 D8 Dv8 bf16", "group", "4"},
+      {shape, "head size", "D = Dv, multiple of 8"},
+      {"v1 B1 Hq1 Hkv1 Sq4 Skv4 D12 Dv12 bf16", "head size", "D = Dv, odd"},
+      {"v1 B1 Hq1 Hkv1 Sq4 Skv4 D128 Dv128 bf16", "head size", "D = Dv, multiple of 8"},
+      {"v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv136 bf16", "head size", "D != Dv; beyond 128"},
+      // what only some implementations have
+      {shape, "sequences", ""},
+      {packed + "qlens: 1,2; kvlens: 3,4", "sequences", "several"},
+      {packed + "qlens: 0,2; kvlens: 3,4", "sequences", "several; some without queries"},
+      {packed + "qlens: 1,2; kvlens: 3,0", "sequences", "several; some without keys"},
+      {paged + "page: 2; kvlens: 3", "sequences", "one"},
+      {"v1 B0 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; impl: packed_forward", "sequences", "none"},
+      {shape, "splits", ""},
+      {decode, "splits", "chosen"},
+      {decode + "; splits: 3", "splits", "3"},
+      {decode, "page", ""},
+      {paged + "page: 2; kvlens: 3", "page", "2"},
+      {shape, "blocks", ""},
+      {sparse + "blocks: 64x64", "blocks", "whole tiles"},
+      {sparse + "blocks: 64x48", "blocks", "not whole tiles"},
+      {sparse + "blocks: 63x64", "blocks", "not whole tiles"},
+      {shape, "dLSE", ""},
+      {more + "impl: flash_backward", "dLSE", "none"},
+      {more + "impl: flash_backward; dlse: on", "dLSE", "given"},
+      {more + "impl: flash_backward", "row max", ""},
+      {shape, "row max", "not wanted"},
+      {more + "rowmax: on", "row max", "wanted"},
+      {shape, "sink", "none"},
+      {more + "sink: on", "sink", "given"},
+      {shape, "dropout", "none"},
+      {more + "dropout: 0.5", "dropout", "0.5"},
+      // expressions
+      {shape, "mod size", "score"},
+      {more + "mod: score * score * score * score", "mod size", "small"},
+      {more + "mod: score * score * score * score * score", "mod size", "large"},
+      {shape, "mask size", "all true"},
+      {more + "mask: kv <= q", "mask size", "small"},
+      {more + "mask: kv <= q && q < kv + 4", "mask size", "large"},
+      {shape, "jump of the mod", "none"},
+      {more + "mod: floor(score)", "jump of the mod", "floor"},
+      {more + "mod: score > 0 ? score : 0", "jump of the mod", "branch on the score"},
+      {more + "mod: kv > 0 ? score : 0", "jump of the mod", "none"},
+      {shape, "table by", ""},
+      {more + "mod: score + t[0]; table: t[1]=uniform(0,1)", "table by", "nothing"},
+      {more + "mod: score + t[q]; table: t[Sq]=uniform(0,1)", "table by", "q"},
+      {more + "mod: score + t[q, kv]; table: t[1,Skv]=uniform(0,1)", "table by", "kv"},
+      {more + "mod: score + t[h] + u[q]; table: t[Hq]=uniform(0,1); table: u[Sq]=uniform(0,1)",
+       "table by", "h; q"},
+      {more + "mask: t[kv] == 0; table: t[Skv]=ints(0,2)", "table type", "index"},
+      {more + "mask: t[kv] == 0; table: t[Skv]=ints(0,2)", "table rank", "1"},
+  };
+  for (const Expected& x : all)
+    EXPECT_EQ(regions(x.line, x.dimension), x.regions) << x.dimension << ": " << x.line;
+}
+
+TEST(Coverage, CountsTheReadsOfEachTableOnce) {
+  const Coverage c =
+      of("v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; mod: score + t[h] + u[q]; "
+         "table: t[Hq]=uniform(0,1); table: u[Sq]=uniform(0,1)");
+  EXPECT_EQ(cases_of(c, "table by", "h"), 1u);
+  EXPECT_EQ(cases_of(c, "table by", "q"), 1u);
+}
+
+TEST(Coverage, DoesNotCountWhatWasRefused) {
+  Coverage coverage = empty_coverage();
+  Verdict refused;
+  refused.outcome = Outcome::refused;
+  count(coverage, Case(), refused);
+  EXPECT_EQ(coverage, empty_coverage());
+}
+
 TEST(Coverage, TellsHowTheDerivativeBehaves) {
   const std::string before = "v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16; mod: ";
   EXPECT_EQ(cases_of(of(before + "2 * score"), "derivative", "has one sign"), 1u);
@@ -76,6 +173,11 @@ TEST(Coverage, TellsHowTheDerivativeBehaves) {
   EXPECT_EQ(cases_of(of(before + "max(score, 0)"), "derivative", "vanishes"), 1u);
   EXPECT_EQ(cases_of(of(before + "kv >= 0 ? score : abs(score)"), "derivative", "has one sign"),
             1u);
+  EXPECT_EQ(cases_of(of(before + "-score"), "derivative", "has one sign"), 1u);
+  EXPECT_EQ(cases_of(of(before + "q > 0 ? score : -score"), "derivative", "changes sign"), 1u);
+  EXPECT_EQ(cases_of(of(before + "score < 0 ? 0 * score : score"), "derivative", "vanishes"), 1u);
+  EXPECT_EQ(cases_of(of(before + "score < 8 ? -inf : score"), "derivative", "has one sign"), 1u)
+      << "what is masked has no derivative";
 }
 
 TEST(Coverage, CountsRowsByWhatTheyProvedToBe) {
@@ -85,6 +187,18 @@ TEST(Coverage, CountsRowsByWhatTheyProvedToBe) {
   EXPECT_EQ(cases_of(c, "rows", "some empty"), 1u);
   EXPECT_EQ(cases_of(c, "rows", "some of one key"), 1u);
   EXPECT_EQ(cases_of(c, "rows", "some general"), 0u);
+  const std::pair<std::int64_t RowCounts::*, const char*> kinds[] = {
+      {&RowCounts::empty, "some empty"},
+      {&RowCounts::one_key, "some of one key"},
+      {&RowCounts::one_hot, "some proved one-hot"},
+      {&RowCounts::counted, "some proved uniform"},
+      {&RowCounts::powers, "some of powers of two"},
+      {&RowCounts::general, "some general"}};
+  for (const auto& [kind, region] : kinds) {
+    RowCounts one;
+    one.*kind = 2;
+    EXPECT_EQ(regions("v1 B1 Hq1 Hkv1 Sq4 Skv4 D8 Dv8 bf16", "rows", one), region);
+  }
 }
 
 /// Rows of one key, of both passes, as the bounds tell them.
@@ -112,54 +226,6 @@ TEST(Coverage, SpansTilesOfOneSequenceOnly) {
   EXPECT_FALSE(spans(decode + "32"));
   EXPECT_FALSE(spans("v1 B1 Hq8 Hkv1 Sq8 Skv40 D8 Dv8 bf16; impl: decode"));
   EXPECT_FALSE(spans("v1 B1 Hq1 Hkv1 Sq65 Skv33 D8 Dv8 bf16; tile: production"));
-}
-
-/// The rates that the rule for long campaigns rests on are those of the generators, whatever kind
-/// of implementation is asked for.
-TEST(Quotas, AreMetByTheGenerators) {
-  EXPECT_EQ(unmet(of_draws(20000), {}), std::vector<std::string>{});
-  for (const char* name : {"flash_forward", "packed_backward", "decode_paged"}) {
-    Fixed fixed;
-    fixed.implementations = {name};
-    EXPECT_EQ(unmet(of_draws(6000, fixed), fixed), std::vector<std::string>{}) << name;
-  }
-}
-
-TEST(Quotas, NameWhatIsMissed) {
-  Coverage coverage = of_draws(6000);
-  coverage["fill"]["denormal"] = 0;
-  coverage["spans"]["two query and two key tiles"] = 1799;
-  const std::vector<std::string> missed = unmet(coverage, {});
-  ASSERT_EQ(missed.size(), 2u);
-  EXPECT_EQ(missed[0].substr(0, 30), "fill denormal: 0 of 6000 cases");
-  EXPECT_EQ(missed[1], "spans two query and two key tiles: 1799 of 6000 cases, expected 1800");
-}
-
-TEST(Quotas, AreNotAskedOfShortCampaignsNorOfWhatIsFixed) {
-  EXPECT_EQ(unmet(of_draws(10), {}), std::vector<std::string>{});
-  Coverage coverage = of_draws(6000);
-  for (auto& [region, cases] : coverage["spans"]) cases = 0;
-  for (auto& [region, cases] : coverage["mask size"]) cases = 0;
-  Fixed fixed;
-  fixed.sq = 5;
-  fixed.mask = Case().mask;
-  EXPECT_EQ(unmet(coverage, fixed), std::vector<std::string>{});
-  fixed.sq.reset();
-  EXPECT_EQ(unmet(coverage, fixed).size(), 1u);
-}
-
-/// Every region has a quota, but for those that are a matter of course.
-TEST(Quotas, AreOfEveryDimension) {
-  for (const auto& [dimension, regions] : empty_coverage())
-    EXPECT_TRUE(std::any_of(quotas().begin(), quotas().end(), [&d = dimension](const Quota& q) {
-      return q.dimension == d;
-    })) << dimension;
-  for (const Quota& q : quotas()) {
-    ASSERT_TRUE(empty_coverage().contains(q.dimension)) << q.dimension;
-    EXPECT_TRUE(*q.region == '*' || empty_coverage().at(q.dimension).contains(q.region))
-        << q.dimension << " " << q.region;
-    EXPECT_LT(q.least, q.rate);
-  }
 }
 
 }  // namespace

@@ -212,6 +212,7 @@ FileVerdict judge_outputs(const FileProblem& p, const Safetensors& outputs, Roun
   });
   if (result.verdict.outcome == Outcome::discrepancy)
     result.looks_like = looks_like(p, all, given, rounds);
+  result.outputs = std::move(all);
   return result;
 }
 

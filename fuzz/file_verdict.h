@@ -46,6 +46,7 @@ struct JudgedOutputs {
 struct FileVerdict {
   std::vector<std::string> missing;  ///< required outputs that are not there
   Verdict verdict;                   ///< on those that are
+  JudgedOutputs outputs;             ///< what was judged
   std::string looks_like;            ///< of a discrepancy: known faults with this pattern
 };
 

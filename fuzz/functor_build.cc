@@ -240,10 +240,23 @@ class Build {
     return all;
   }
   [[noreturn]] void refuse() const {
-    throw std::invalid_argument(fmt::format("{}: does not compile, as the compiler says above",
-                                            types_.mod_file.empty()
-                                                ? "--mask-file " + types_.mask_file
-                                                : "--mod-file " + types_.mod_file));
+    constexpr const char* mod =
+        "template <class Score, class Index> Score operator()(Score s, Index b, Index h, Index q, "
+        "Index kv) const";
+    constexpr const char* mask =
+        "template <class Index> auto operator()(Index b, Index h, Index q, Index kv) const";
+    std::string files, operators;
+    const auto add = [&](const char* option, const std::string& file, const char* written) {
+      if (file.empty()) return;
+      files += fmt::format("{}{} {}", files.empty() ? "" : ", ", option, file);
+      operators += fmt::format("{}{}", operators.empty() ? "" : " and ", written);
+    };
+    add("--mod-file", types_.mod_file, mod);
+    add("--mask-file", types_.mask_file, mask);
+    throw std::invalid_argument(
+        fmt::format("{}: does not compile, as the compiler says above, expected a struct whose "
+                    "operator is a template on the number types: {}",
+                    files, operators));
   }
 
   const TypeArguments& types_;

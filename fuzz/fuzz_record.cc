@@ -2,15 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace attn::fuzz {
 namespace {
-
-bool all_right(const std::vector<Checked>& checked) {
-  return std::all_of(checked.begin(), checked.end(),
-                     [](const Checked& c) { return c.failure.empty(); });
-}
 
 /// The rows that were drawn, each with what failed in it.
 std::vector<Checked> rows_of(const CampaignResult& r) {
@@ -22,19 +15,12 @@ std::vector<Checked> rows_of(const CampaignResult& r) {
   return rows;
 }
 
-}  // namespace
-
-bool FuzzRecord::is_clean() const {
-  return all_right(corpus) && all_right(whole) && !campaign.failure;
-}
-
-nlohmann::json to_json(const FuzzRecord& record) {
+nlohmann::json details_of(const FuzzRecord& record) {
   const CampaignResult& r = record.campaign;
   nlohmann::json j;
   if (!record.examination.is_null()) j["examination"] = record.examination;
   std::uint64_t failed = 0;
   for (const auto& [outcome, n] : r.outcomes) failed += is_failure(outcome) ? n : 0;
-  j["clean"] = record.is_clean();
   j["cases"] = r.cases;
   j["failed"] = failed;
   j["mistrusted"] = r.count_of(Outcome::mistrusted);
@@ -49,10 +35,6 @@ nlohmann::json to_json(const FuzzRecord& record) {
       j["implementations"].push_back(
           {{"name", name}, {"engine", record.engine}, {"device", "cpu"}, {"cases", cases}});
   j["coverage"] = r.coverage;
-  j["reasons"] = nlohmann::json::array();  // why it fails, but for the case
-  for (const std::vector<Checked>* checked : {&record.corpus, &record.whole})
-    for (const Checked& c : *checked)
-      if (!c.failure.empty()) j["reasons"].push_back({{"name", c.name}, {"report", c.failure}});
   if (r.failure)
     j["failure"] = {{"outcome", name_of(r.failure->verdict.outcome)},
                     {"index", r.failure->index},
@@ -62,20 +44,32 @@ nlohmann::json to_json(const FuzzRecord& record) {
   return j;
 }
 
-std::string to_junit(const FuzzRecord& record) {
+Suite campaign_suite(const FuzzRecord& record) {
   const CampaignResult& r = record.campaign;
-  Suite campaign{"campaign", rows_of(r)};
-  campaign.properties = {
-      {"seed", fmt::to_string(record.seed)},
-      {"shard", fmt::format("{}/{}", record.shard.index + 1, record.shard.count)},
-      {"engine", record.engine},
-      {"cases", fmt::to_string(r.cases)},
-      {"seconds", fmt::to_string(r.seconds)},
-      {"mistrusted", fmt::to_string(r.count_of(Outcome::mistrusted))},
-      {"refused", fmt::to_string(r.count_of(Outcome::refused))},
-  };
-  return junit_xml("attnproof fuzz",
-                   {{"corpus", record.corpus}, campaign, {"whole", record.whole}});
+  return {"campaign",
+          rows_of(r),
+          {{"seed", fmt::to_string(record.seed)},
+           {"shard", fmt::format("{}/{}", record.shard.index + 1, record.shard.count)},
+           {"engine", record.engine},
+           {"cases", fmt::to_string(r.cases)},
+           {"seconds", fmt::to_string(r.seconds)},
+           {"mistrusted", fmt::to_string(r.count_of(Outcome::mistrusted))},
+           {"refused", fmt::to_string(r.count_of(Outcome::refused))}}};
+}
+
+}  // namespace
+
+bool FuzzRecord::is_clean() const {
+  return all_right(corpus) && all_right(whole) && all_right(examined) && !campaign.failure;
+}
+
+RunRecord FuzzRecord::run_record() const {
+  RunRecord record{"attnproof fuzz",
+                   {{"corpus", corpus}, campaign_suite(*this), {"whole", whole}},
+                   details_of(*this),
+                   page};
+  if (!examined.empty()) record.suites.push_back({"examination", examined});
+  return record;
 }
 
 }  // namespace attn::fuzz

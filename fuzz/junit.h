@@ -11,6 +11,9 @@ struct Checked {
   std::string name, failure;  ///< one line; many
 };
 
+/// True if none of them failed.
+bool all_right(const std::vector<Checked>& checked);
+
 /// What was checked together, with what there is to say about it: names and values.
 struct Suite {
   std::string name;                                                  ///< of the suite, one line
@@ -19,8 +22,7 @@ struct Suite {
 };
 
 /// JUnit XML, which CI servers show: a suite each, with a test case for each thing that was
-/// checked. Well-formed XML 1.0 whatever the texts hold: what it has no character for becomes
-/// U+FFFD.
+/// checked. Well-formed XML 1.0 whatever the texts hold (`escaped_markup`).
 std::string junit_xml(const std::string& title, const std::vector<Suite>& suites);
 
 }  // namespace attn::fuzz

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fuzz/text.h"
+
 namespace attn::fuzz {
 namespace {
 
@@ -14,25 +16,43 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
 }
 
 TEST(JUnit, HoldsASuiteEachWithItsTestCases) {
-  const std::string xml = junit_xml(
-      "all", {{"one", {{"passes", ""}, {"fails", "first\nsecond"}}, {{"seed", "7"}}}, {"two", {}}});
-  for (const char* part :
-       {R"(<testsuites name="all">)", R"(<testsuite name="one" tests="2" failures="1">)",
-        R"(<property name="seed" value="7"/>)",
-        R"(<testcase classname="attnproof.one" name="passes"/>)",
-        R"(<testcase classname="attnproof.one" name="fails">)",
-        R"(<failure message="first">first&#10;second</failure>)",
-        R"(<testsuite name="two" tests="0" failures="0">)"})
-    EXPECT_EQ(occurrences(xml, part), 1u) << part << "\n" << xml;
+  EXPECT_EQ(junit_xml("all", {{"one",
+                               {{"passes", ""}, {"fails", "first\nsecond"}, {"passes too", ""}},
+                               {{"seed", "7"}, {"jobs", "2"}}},
+                              {"two", {}}}),
+            R"(<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="all">
+  <testsuite name="one" tests="3" failures="1">
+    <properties>
+      <property name="seed" value="7"/>
+      <property name="jobs" value="2"/>
+    </properties>
+    <testcase classname="attnproof.one" name="passes"/>
+    <testcase classname="attnproof.one" name="fails">
+      <failure message="first">first&#10;second</failure>
+    </testcase>
+    <testcase classname="attnproof.one" name="passes too"/>
+  </testsuite>
+  <testsuite name="two" tests="0" failures="0">
+  </testsuite>
+</testsuites>
+)");
+}
+
+TEST(JUnit, NothingThatFailedIsAllRight) {
+  EXPECT_TRUE(all_right({}));
+  EXPECT_TRUE(all_right({{"a", ""}, {"b", ""}}));
+  EXPECT_FALSE(all_right({{"a", ""}, {"b", "x"}, {"c", ""}}));
 }
 
 TEST(JUnit, EscapesEveryText) {
-  const std::string bad = "a<b & \"c\">\t\x01\xff'\xC3\xA9";
-  const std::string good = "a&lt;b &amp; &quot;c&quot;&gt;&#9;\xEF\xBF\xBD\xEF\xBF\xBD'\xC3\xA9";
-  const std::string xml = junit_xml(bad, {{bad, {{bad, bad}}, {{bad, bad}}}});
-  // the title, the suite, both of the property, class and name, message and text
-  EXPECT_EQ(occurrences(xml, good), 8u) << xml;
-  for (const char* part : {"a<b", "& ", "\x01", "\xff"}) EXPECT_EQ(occurrences(xml, part), 0u);
+  const std::string bad = "a<b & \"c\"\n\x01", good = escaped_markup(bad);
+  const std::string xml =
+      junit_xml(bad, {{bad, {{bad, "first\n" + bad}, {bad, bad}}, {{bad, bad}}}});
+  // the title, the suite, both of the property, of each case class and name and text
+  EXPECT_EQ(occurrences(xml, good), 10u) << xml;
+  EXPECT_EQ(occurrences(xml, R"(message="a&lt;b &amp; &quot;c&quot;")"), 1u) << xml;
+  for (const char* part : {"a<b", "& ", "\x01"}) EXPECT_EQ(occurrences(xml, part), 0u);
 }
 
 }  // namespace

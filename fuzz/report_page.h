@@ -36,6 +36,9 @@ inline double badness(double cell) {
   return std::isnan(cell) ? std::numeric_limits<double>::infinity() : cell;
 }
 
+/// The largest of its cells, NaN as infinity; `nothing_here` if it has none.
+double worst_of(const HeatMap& map);
+
 /// The page, independent of how it is drawn.
 struct ReportPage {
   std::string title;                                       ///< in a few words: what failed
@@ -43,8 +46,12 @@ struct ReportPage {
   std::vector<HeatMap> maps;                               ///< the worst first
 };
 
-/// The page of a case that ran with `options`. The planes of every output by batch and head, worst
-/// first. `original`: the line that it was shrunk from, if it was.
+/// The planes of every output by batch and head, worst first, and beside the first output that has
+/// a row a query the pairs of each head, where `run.attends` tells them. `tile`: whose borders are
+/// drawn; 0: none.
+std::vector<HeatMap> planes_of(const Case& c, const Details& run, TileSize tile);
+/// The page of a case that ran with `options`, with its planes. `original`: the line that it was
+/// shrunk from, if it was.
 ReportPage report_page(const Case& c, const RunOptions& options, const Details& run,
                        const std::string& original = {});
 

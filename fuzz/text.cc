@@ -20,8 +20,9 @@ std::size_t character_length(std::string_view text) {
     code = code << 6 | (byte(i) & 0x3f);
   }
   constexpr std::uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};  // U+0080 to U+009F: controls
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < least[length] || code > 0x10ffff || surrogate ? 0 : length;
+  const bool surrogate = code >= 0xd800 && code < 0xe000,
+             noncharacter = code == 0xfffe || code == 0xffff;  // which XML has no place for
+  return code < least[length] || code > 0x10ffff || surrogate || noncharacter ? 0 : length;
 }
 
 }  // namespace
@@ -36,20 +37,36 @@ std::size_t first_not_text(std::string_view text) {
 }
 
 std::string escaped_markup(std::string_view text) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
   std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (c == '\'')
-      safe += "&#39;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
-      safe += c;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    switch (text[0]) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      case '\'':
+        safe += "&#39;";
+        break;
+      case '\n':  // as they are, an attribute of XML would have a space for these two
+        safe += "&#10;";
+        break;
+      case '\t':
+        safe += "&#9;";
+        break;
+      default:
+        safe += length > 0 ? text.substr(0, length) : replacement;
+    }
+    text.remove_prefix(length > 0 ? length : 1);
   }
   return safe;
 }

@@ -14,10 +14,12 @@ constexpr std::string_view trim(std::string_view text) {
 }
 
 /// Where the first byte stands that no line of text has: part of a control character other than
-/// the tab, or not UTF-8. `npos` where there is none, so that a terminal may be shown the text.
+/// the tab, a noncharacter that XML has no place for, or not UTF-8. `npos` where there is none, so
+/// that a terminal may be shown the text.
 std::size_t first_not_text(std::string_view text);
 
-/// As text of HTML or XML, attributes too. Control characters that neither may hold are left out.
+/// As text of HTML or XML 1.0, attributes too; line breaks and tabs are kept as references. What is
+/// no character of theirs, byte by byte, becomes U+FFFD.
 std::string escaped_markup(std::string_view text);
 
 /// What a message shows of a text that may be anything: its first 40 bytes between quotes, those

@@ -41,9 +41,32 @@ TEST(Text, IsUtf8) {
                           "\xe0\x9f\xbf",      // an overlong form
                           "\xed\xa0\x80",      // a surrogate
                           "\xf0\x8f\xbf\xbf",  // an overlong form
+                          "\xef\xbf\xbe",      // U+FFFE
+                          "\xef\xbf\xbf",      // U+FFFF
                           "\xf4\x90\x80\x80",  // above U+10FFFF
                           "\xf8\x88\x80\x80\x80", "\xff"})
     EXPECT_EQ(first_not_text(std::string("ab") + bad), 2u) << bad;
+}
+
+TEST(Text, IsEscapedForMarkup) {
+  EXPECT_EQ(escaped_markup(""), "");
+  EXPECT_EQ(escaped_markup("a<b & \"c\">'d'"), "a&lt;b &amp; &quot;c&quot;&gt;&#39;d&#39;");
+  EXPECT_EQ(escaped_markup("1\n\t2"), "1&#10;&#9;2");
+  EXPECT_EQ(escaped_markup("\xc3\xa9 \xef\xbf\xbd"), "\xc3\xa9 \xef\xbf\xbd");
+}
+
+TEST(Text, HasNoMarkupForWhatIsNoCharacter) {
+  const std::string mark = "\xef\xbf\xbd";  // U+FFFD
+  for (int c = 0; c < 0x20; ++c)
+    if (c != '\t' && c != '\n')
+      EXPECT_EQ(escaped_markup(std::string("a") + static_cast<char>(c) + "<"), "a" + mark + "&lt;")
+          << c;
+  EXPECT_EQ(escaped_markup("\x7f"), mark);
+  EXPECT_EQ(escaped_markup("a\xff"
+                           "b"),
+            "a" + mark + "b");
+  EXPECT_EQ(escaped_markup("\xc3"), mark);  // cut short
+  EXPECT_EQ(escaped_markup("\xef\xbf\xbf"), mark + mark + mark);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "fuzz/commands.h"
 #include "fuzz/functors.h"
 #include "fuzz/gpu_check.h"
+#include "fuzz/run_record.h"
 
 namespace attn::fuzz {
 namespace {
@@ -103,6 +104,9 @@ void add_check_options(CLI::App& app, CheckArguments& check) {
       ->allow_extra_args(false);
   app.add_option("--scale", d.scale, "of the scores (default 1/sqrt(D))");
   app.add_option("--json", check.json, "write the result to this file");
+  app.add_option("--junit", check.junit, "write it as JUnit XML to this file");
+  app.add_option("--html", check.html,
+                 "write a page of the file that is furthest off, with pictures of its errors");
 }
 
 /// A mod or mask that is a C++ type.
@@ -168,6 +172,7 @@ int run(int argc, char** argv) {
   examine_command_line->add_option("--table", examine.tables, "a table of these")
       ->allow_extra_args(false);
   examine_command_line->add_option("--json", examine.json, "write the result to this file");
+  examine_command_line->add_option("--junit", examine.junit, "write it as JUnit XML to this file");
   add_type_options(*examine_command_line, types);
 
   ReplayArguments replay;
@@ -237,7 +242,12 @@ int run(int argc, char** argv) {
             : error.what());
     return bad_usage;
   }
-  if (types.any() && !built_in_types()) become_built_tool(types, argv);
+  if (types.any() && !built_in_types()) {
+    const RecordFiles files = *fuzz_command_line ? RecordFiles{fuzz.json, fuzz.junit, fuzz.html}
+                                                 : RecordFiles{examine.json, examine.junit, {}};
+    const auto nothing = [] { return RunRecord{"attnproof", {}}; };
+    return recorded(files, nothing, [&] { become_built_tool(types, argv); });
+  }
   if (*fuzz_command_line) return fuzz_command(fuzz);
   if (*examine_command_line) return examine_command(examine);
   if (*replay_command_line) return replay_command(replay);

@@ -45,6 +45,7 @@ expect 0 '--mask' fuzz --help
 # ---- examination ---------------------------------------------------------------------------------
 expect 0 'decide every block' examine --mask 'kv <= q' --json "$dir/examined.json"
 grep -q '"intervals_decide": true' "$dir/examined.json" || fail 'no intervals_decide in the JSON'
+grep -q '"clean": true' "$dir/examined.json" || fail 'an examination that finds nothing is not clean'
 expect 1 'not a number to attend with' examine --mod 'score - log(kv)'
 expect 1 'told above' fuzz --cases 8 --mod 'score + (q * Skv + kv) % 3'
 
@@ -72,6 +73,9 @@ misuse 'nothing, expected --mod' examine
 misuse 'expected both' fuzz --cases 1 --mod-file fuzz/random.h
 misuse 'expected a header' fuzz --cases 1 --mod-file no_such_file.h --type my::Mod
 misuse 'expected the name of a type' fuzz --cases 1 --mod-file fuzz/random.h --type 'my::Mod;'
+echo '#include "no_such_file.h"' >"$dir/wrong.h"
+expect 2 'operator is a template on the number types: template <class Score, class Index> Score' \
+  fuzz --cases 1 --mod-file "$dir/wrong.h" --type my::Mod --cache "$dir/cache"
 misuse 'my::Mod is not built into' replay \
   'v1 B1 Hq1 Hkv1 Sq1 Skv1 D8 Dv8 bf16; modtype: my::Mod; mask: true; fill: gaussian; seed: 1'
 misuse 'NAME[DIM,...]=SOURCE' fuzz --cases 1 --table slope
@@ -173,12 +177,44 @@ has "$dir/again.json" clean reasons report
 grep -q '"clean": false' "$dir/again.json" || fail 'a corpus that fails is called clean'
 [ "$(ls "$dir/own/cases" | wc -l)" -eq 1 ] || fail 'not one file in the corpus'
 
-# a run that is refused leaves files that say why
+# A run that ends by an error or a signal leaves files that say so, whatever the command.
+# reason FILE TEXT: the JSON is not clean, for the one reason TEXT.
+reason() {
+  python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert not j["clean"] and len(j["reasons"]) == 1 and sys.argv[2] in j["reasons"][0]["report"], j' \
+    "$@" >"$dir/out" 2>"$dir/err" || fail "$1 does not say '$2'"
+}
 printf 'old' >"$dir/refused.json"
 misuse '1000' fuzz --cases 1 --shape 'D1000' --json "$dir/refused.json" --junit "$dir/refused.xml"
 junit "$dir/refused.xml" any 1
-python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); assert not j["clean"] and j["reasons"]' \
-  "$dir/refused.json" || fail 'the JSON of a refused run does not say why'
+reason "$dir/refused.json" 'ended by an error: '
+misuse "'cuda', expected warp or thread" fuzz --cases 1 --engine cuda --json "$dir/engine.json"
+reason "$dir/engine.json" "'cuda', expected warp or thread"
+misuse 'column 8' examine --mod 'score +' --json "$dir/examine.json" --junit "$dir/examine.xml"
+reason "$dir/examine.json" 'column 8'
+junit "$dir/examine.xml" 1 1
+misuse 'expected a header' fuzz --mod-file no_such_file.h --type my::Mod --json "$dir/type.json"
+reason "$dir/type.json" 'expected a header'
+misuse 'is no file' check "$dir/none.safetensors" --json "$dir/none.json" --html "$dir/none.html"
+reason "$dir/none.json" 'is no file'
+grep -q 'is no file' "$dir/none.html" || fail 'the page does not say why the check ended'
+python3 - "$tool" "$dir" >"$dir/out" 2>"$dir/err" <<'END' || fail 'a run that is stopped does not say so'
+import json, os, signal, subprocess, sys, time
+tool, folder = sys.argv[1:]
+for command in ["fuzz", "--seconds", "60", "--jobs", "1"], ["faults", "--jobs", "1"]:
+    for number in signal.SIGINT, signal.SIGTERM:
+        path = os.path.join(folder, f"stopped_{command[0]}_{number}.json")
+        run = subprocess.Popen([tool, *command, "--json", path], stdout=subprocess.DEVNULL)
+        while run.poll() is None and not (os.path.exists(path) and os.path.getsize(path)):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        run.send_signal(number)
+        assert run.wait() == -number, (command, run.returncode)
+        result = json.load(open(path))
+        assert result["reasons"] == [{"name": "run", "report": "not finished"}], result["reasons"]
+        assert not result["clean"]
+END
 expect 2 'cannot be written' fuzz --cases 1 --junit "$dir/no/such/folder"
 junit "$dir/faults.xml" any "$survivors"
 
@@ -216,9 +252,15 @@ misuse 'expected an empty folder' emit --cases 1 "$dir"
 expect 0 '4 cases in' emit --cases 4 --seed 3 --impl flash_forward --impl flash_backward "$dir/cases"
 has "$dir/cases/manifest.json" attnproof seed cases inputs outputs required optional case pass scale mod mask
 misuse 'expected an empty folder' emit --cases 1 "$dir/cases"
-expect 1 'missing      case_00000   no file' check "$dir/cases" --json "$dir/check.json"
-has "$dir/check.json" checked failed mistrusted rounds results name outcome
-expect 1 'missing      case_00002   no file' check "$dir/cases/case_00002.safetensors"
+expect 1 'missing      case_00000   no file' check "$dir/cases" --json "$dir/check.json" \
+  --junit "$dir/check.xml" --html "$dir/check.html"
+has "$dir/check.json" clean reasons checked failed mistrusted rounds results name outcome
+junit "$dir/check.xml" 5 4  # the cases, and the power of their bounds
+grep -qF 'missing      case_00003' "$dir/check.html" || fail 'the page does not list the failures'
+expect 1 'missing      case_00002   no file' check "$dir/cases/case_00002.safetensors" \
+  --junit "$dir/check.xml"
+junit "$dir/check.xml" 2 1
+misuse 'cannot be written' check "$dir/cases" --junit "$dir/no/such/folder"
 : >"$dir/cases/case_00000.out.safetensors"
 expect 1 'unreadable   case_00000' check "$dir/cases"
 misuse 'no file *.safetensors' check "$dir"

@@ -113,5 +113,27 @@ TEST_F(UserCorpus, ABrokenRelationIsAddedWithItsName) {
   EXPECT_EQ(read()[1].relation, nullptr);
 }
 
+TEST_F(UserCorpus, ADiscrepancySaysWhatWasWrong) {
+  Failure failure;
+  failure.shrunk = parse_case(line);
+  failure.original = parse_case(line + "; tile: production");
+  failure.verdict.outcome = Outcome::discrepancy;
+  failure.verdict.reason = "none";
+  failure.verdict.discrepancy.element = "O[b0 h0 q0 d1]";
+  failure.verdict.discrepancy.got = 0.25, failure.verdict.discrepancy.reference = -0.5;
+  failure.verdict.discrepancy.bound = 0.001;
+  std::stringstream text;
+  text << std::ifstream(add_to_user_corpus(folder.string(), failure)).rdbuf();
+  EXPECT_EQ(text.str(),
+            "# discrepancy: O[b0 h0 q0 d1] got 0.25, reference -0.5, bound 0.001\n" + line + "\n");
+}
+
+TEST_F(UserCorpus, CannotBeAddedToWhereThereIsNoFolder) {
+  Failure failure;
+  failure.shrunk = parse_case(line);
+  failure.verdict.outcome = Outcome::finding;
+  EXPECT_THROW(add_to_user_corpus((folder / "none").string(), failure), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace attn::fuzz
