@@ -8,6 +8,7 @@
 #include "fuzz/clock.h"
 #include "fuzz/commands.h"
 #include "fuzz/relations.h"
+#include "fuzz/run_record.h"
 
 namespace attn::fuzz {
 namespace {
@@ -29,31 +30,30 @@ struct Tally {
 struct RelationsRun {
   std::vector<Tally> tallies = std::vector<Tally>(relations().size());
   std::optional<RelationFailure> failure;
-  bool finished = false;
 };
 
-nlohmann::json to_json(const RelationsRun& run, const RelationsArguments& a) {
-  nlohmann::json j = {{"finished", run.finished},
-                      {"clean", run.finished && !run.failure},
-                      {"engine", a.engine},
-                      {"seed", a.seed},
-                      {"relations", nlohmann::json::array()}};
-  for (std::size_t i = 0; i < relations().size(); ++i)
-    j["relations"].push_back({{"name", relations()[i].name},
-                              {"says", relations()[i].says},
-                              {"held", run.tallies[i].held},
-                              {"refused", run.tallies[i].refused},
-                              {"seconds", run.tallies[i].seconds}});
+/// A test case for each relation.
+RunRecord record_of(const RelationsRun& run, const RelationsArguments& a) {
+  Suite suite{"relations", {}};
+  nlohmann::json details = {{"engine", a.engine}, {"seed", a.seed}};
+  for (std::size_t i = 0; i < relations().size(); ++i) {
+    const Relation& relation = relations()[i];
+    const Tally& tally = run.tallies[i];
+    const bool broken = run.failure && run.failure->relation == &relation;
+    suite.checked.push_back({std::string(relation.name), broken ? report(*run.failure) : ""});
+    details["relations"].push_back({{"name", relation.name},
+                                    {"says", relation.says},
+                                    {"held", tally.held},
+                                    {"refused", tally.refused},
+                                    {"seconds", tally.seconds}});
+  }
   if (const std::optional<RelationFailure>& f = run.failure)
-    j["failure"] = {{"relation", f->relation->name},
-                    {"outcome", name_of(f->verdict.outcome)},
-                    {"replay", to_text(f->shrunk)},
-                    {"original", to_text(f->original)},
-                    {"report", report(*f)}};
-  return j;
-}
-void write_json(const RelationsRun& run, const RelationsArguments& a) {
-  if (!a.json.empty()) write_file(a.json, to_json(run, a).dump(2) + "\n");
+    details["failure"] = {{"relation", f->relation->name},
+                          {"outcome", name_of(f->verdict.outcome)},
+                          {"replay", to_text(f->shrunk)},
+                          {"original", to_text(f->original)},
+                          {"report", report(*f)}};
+  return {"attnproof relations", {suite}, details};
 }
 
 std::vector<const Implementation*> rows_named(const std::string& name) {
@@ -95,23 +95,21 @@ void hold(const RelationsArguments& a, const Fixed& shape, RelationsRun& run) {
 }  // namespace
 
 int relations_command(const RelationsArguments& a) {
-  Fixed shape;
-  shape.b = 1, shape.hq = 2, shape.hkv = 1, shape.sq = shape.skv = 1024, shape.d = shape.dv = 64;
-  fix_shape(a.shape, shape);
   RelationsRun run;
-  write_json(run, a);  // a bad path is bad usage, before any work
-  hold(a, shape, run);
-  run.finished = true;
-  write_json(run, a);
-  if (run.failure) {
-    fmt::print("{}", report(*run.failure));
-    return 1;
-  }
-  for (std::size_t i = 0; i < relations().size(); ++i)
-    fmt::print("{:<16} held in {:>5} cases, {:>6.1f} s, {} refused   {}\n", relations()[i].name,
-               run.tallies[i].held, run.tallies[i].seconds, run.tallies[i].refused,
-               relations()[i].says);
-  return 0;
+  return recorded(
+      {a.json, a.junit, {}}, [&] { return record_of(run, a); },
+      [&] {
+        Fixed shape;
+        shape.b = 1, shape.hq = 2, shape.hkv = 1, shape.sq = shape.skv = 1024,
+        shape.d = shape.dv = 64;
+        fix_shape(a.shape, shape);
+        hold(a, shape, run);
+        if (run.failure) return fmt::print("{}", report(*run.failure));
+        for (std::size_t i = 0; i < relations().size(); ++i)
+          fmt::print("{:<16} held in {:>5} cases, {:>6.1f} s, {} refused   {}\n",
+                     relations()[i].name, run.tallies[i].held, run.tallies[i].seconds,
+                     run.tallies[i].refused, relations()[i].says);
+      });
 }
 
 }  // namespace attn::fuzz

@@ -68,10 +68,11 @@ int faults_command(const FaultsArguments& arguments);
 
 /// The options of `attnproof relations`.
 struct RelationsArguments {
-  std::string implementation;                         ///< a row of the table; empty: all
-  std::string engine = "warp", planted, shape, json;  ///< shape: "Sq4096 Skv4096"
-  double seconds = 60;                                ///< after which no new case is begun
-  std::uint64_t seed = 1;                             ///< the same seed draws the same cases
+  std::string implementation;                   ///< a row of the table; empty: all
+  std::string engine = "warp", planted, shape;  ///< shape: "Sq4096 Skv4096"
+  std::string json, junit;                      ///< files of the result; empty: none
+  double seconds = 60;                          ///< after which no new case is begun
+  std::uint64_t seed = 1;                       ///< the same seed draws the same cases
 };
 /// Draws cases for one relation after another (fuzz/relations.h), until the time is up or one is
 /// broken.

@@ -60,6 +60,7 @@ void add_relations_options(CLI::App& app, attn::fuzz::RelationsArguments& relati
   app.add_option("--seed", relations.seed, "the same seed draws the same cases");
   app.add_option("--planted", relations.planted, "commit this known fault");
   app.add_option("--json", relations.json, "write the result to this file");
+  app.add_option("--junit", relations.junit, "write it as JUnit XML to this file");
 }
 
 void add_gpu_check_options(CLI::App& app, GpuCheckArguments& gpu) {

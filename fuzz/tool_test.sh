@@ -226,11 +226,12 @@ misuse 'cannot be written' relations --json "$dir/no/such/folder"
 misuse "relation: 'sums', expected one of head_copies" replay "$line" --relation sums
 misuse 'relation dv_sum: does not apply to this case' replay "$line" --relation dv_sum
 expect 0 'held in' relations --seconds 1 --shape 'Sq64 Skv65 D16 Dv16' --json "$dir/relations.json"
-has "$dir/relations.json" finished clean engine seed relations name says held refused
+has "$dir/relations.json" clean reasons engine seed relations name says held refused
 grep -q '"clean": true' "$dir/relations.json" || fail 'relations that hold are not called clean'
 # 64 and more rows are not needed: the line is that of the smallest case
 expect 1 "B1 Hq4 Hkv2 Sq1 Skv1 D1 Dv1 fp16; mod: score; mask: true" relations --impl flash_forward --planted M26 --shape 'Hq4 Hkv2 Sq64 Skv65' \
-  --json "$dir/relations.json"
+  --json "$dir/relations.json" --junit "$dir/relations.xml"
+junit "$dir/relations.xml" 20 1
 has "$dir/relations.json" failure relation outcome replay original report
 grep -q '"clean": false' "$dir/relations.json" || fail 'a relation that is broken is called clean'
 again=$(sed -n "s/^replay       attnproof replay '\(.*\)' --relation .*$/\1/p" "$dir/out")
