@@ -182,7 +182,11 @@ std::vector<Checked> checked_as_a_whole(const CampaignOptions& options, const Ca
 void finish(FuzzRecord& record, const FuzzArguments& a, const RunOptions& options) {
   for (const Checked& c : record.corpus)
     if (!c.failure.empty()) fmt::print("corpus {}\n{}", c.name, c.failure);
-  for (const Checked& c : record.whole) fmt::print("{}", c.failure);
+  if (!all_right(record.whole)) record.page = {"The campaign as a whole", {}, {}};
+  for (const Checked& c : record.whole) {
+    fmt::print("{}", c.failure);
+    if (!c.failure.empty()) record.page.texts.emplace_back(c.name, c.failure);
+  }
   if (!all_right(record.examined))
     fmt::print("what is wrong with the mod or the mask itself is told above\n");
   if (const std::optional<Failure>& f = record.campaign.failure) {
