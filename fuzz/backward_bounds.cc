@@ -74,20 +74,22 @@ class BackwardPass {
     const auto any = [](const std::vector<bool>& x) {
       return std::find(x.begin(), x.end(), true) != x.end();
     };
+    const bool any_k_nan = any(pairs.k_nan), any_q_nan = any(pairs.q_nan),
+               any_d_o_nan = any(pairs.d_o_nan);
 
     const Parts dq = bound_dq(pairs);
     for (int r = 0; r < group * rows; ++r)
       for (int d = 0; d < pairs.k.cols(); ++d)
         put(out_.dq, {b, hkv * group + r / rows, r % rows, d}, dq, r, pairs.row_attends[r],
-            pairs.nan_dq[r], pairs.any_dq[r] || any(pairs.k_nan), Term::gradients, pairs);
+            pairs.nan_dq[r], pairs.any_dq[r] || any_k_nan, Term::gradients, pairs);
     const Parts dk = bound_dk(pairs), dv = bound_dv(pairs);
     for (int j = 0; j < keys; ++j) {
       for (int d = 0; d < pairs.q.cols(); ++d)
         put(out_.dk, {b, hkv, j, d}, dk, j, pairs.key_attended[j], pairs.nan_dk[j],
-            pairs.any_dk[j] || any(pairs.q_nan), Term::gradients, pairs);
+            pairs.any_dk[j] || any_q_nan, Term::gradients, pairs);
       for (int d = 0; d < pairs.d_o.cols(); ++d)
         put(out_.dv, {b, hkv, j, d}, dv, j, pairs.key_attended[j],
-            pairs.nan_dv[j] || pairs.nan_dv_channel(j, d), pairs.any_dv[j] || any(pairs.d_o_nan),
+            pairs.nan_dv[j] || pairs.nan_dv_channel(j, d), pairs.any_dv[j] || any_d_o_nan,
             Term::probabilities, pairs);
     }
   }

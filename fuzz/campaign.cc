@@ -1,9 +1,10 @@
 #include "fuzz/campaign.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -27,37 +28,119 @@ std::uint64_t number_of(const Shard& shard, std::uint64_t i) {
 /// RapidCheck keeps what a generator draws from in globals: one thread draws at a time.
 std::mutex drawing;
 
-/// Runs the shard's cases first .. first + count - 1 on several threads. Fewer of them when time
-/// is up: those from some case on are missing.
-std::vector<std::optional<Ran>> run_batch(const CampaignOptions& o, std::uint64_t first,
-                                          std::uint64_t count, Clock::time_point start) {
-  const auto time_is_up = [&] { return o.seconds > 0 && seconds_since(start) > o.seconds; };
-  std::vector<std::optional<Ran>> ran(count);
-  std::atomic<std::uint64_t> next{0};
-  std::exception_ptr error;
-  std::mutex lock;
-  const auto work = [&] {
-    try {
-      for (std::uint64_t i; (next == 0 || !time_is_up()) && (i = next++) < count;) {
-        std::unique_lock turn(drawing);
-        rc::Shrinkable<Case> drawn = drawn_case(o.fixed, o.seed, number_of(o.shard, first + i));
-        Case value = drawn.value();
-        turn.unlock();
-        Verdict verdict = run_case(value, o.run);
-        ran[i] = Ran{std::move(drawn), std::move(value), std::move(verdict)};
-      }
-    } catch (...) {
-      const std::lock_guard guard(lock);
-      error = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int t = 1; t < o.jobs; ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& t : threads) t.join();
-  if (error) std::rethrow_exception(error);
-  return ran;
+/// Keeps the first refusal, but one of plain tensors before any other: with tables and lengths of
+/// the user's those of caches and packed sequences may not fit.
+void note_refusal(CampaignResult& result, const Case& c, const std::string& reason) {
+  const bool plain = implementation_named(c.implementation).sequences == Sequences::dense;
+  if (!result.refused.empty() && (result.refused_is_plain || !plain)) return;
+  result.refused = reason;
+  result.refused_case = to_text(c);
+  result.refused_is_plain = plain;
 }
+
+/// The failure of a case of this number, shrunk.
+Failure shrunk_failure(const CampaignOptions& o, std::uint64_t index, const Ran& ran) {
+  Failure failure{index, ran.value, {}, ran.verdict};
+  const auto fails = [&](const Case& smaller) {
+    Verdict v = run_case(smaller, o.run);
+    if (!is_failure(v.outcome)) return false;
+    failure.verdict = std::move(v);
+    return true;
+  };
+  failure.shrunk = shrink(ran.drawn, fails, o.shrink_seconds);
+  return failure;
+}
+
+/// Threads take one case after another, and none waits for the others. Cases are counted in their
+/// order, up to the first that fails, so that the result does not depend on the threads.
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options,
+           const std::function<void(const CampaignResult&)>& progress)
+      : o_(options), progress_(progress), cases_(cases_of(o_.shard, o_.cases)) {}
+
+  CampaignResult run() {
+    std::vector<std::thread> threads;
+    for (int t = 1; t < o_.jobs; ++t) threads.emplace_back([this] { work(); });
+    work();
+    for (std::thread& t : threads) t.join();
+    if (error_) std::rethrow_exception(error_);
+    if (failing_)
+      result_.failure = shrunk_failure(o_, number_of(o_.shard, result_.cases - 1), *failing_);
+    result_.seconds = seconds_since(start_);
+    return std::move(result_);
+  }
+
+ private:
+  void work() {
+    std::unique_lock guard(lock_);
+    while (!is_over()) {
+      const std::uint64_t i = taken_++;
+      guard.unlock();
+      std::optional<Ran> ran;
+      std::exception_ptr error;
+      try {
+        ran = run_number(i);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      guard.lock();
+      if (error)
+        error_ = error;
+      else
+        count_in_order(i, std::move(*ran));
+    }
+  }
+
+  /// At least one case is run, whatever the time.
+  bool is_over() const {
+    return error_ || failing_ || (o_.cases != 0 && taken_ == cases_) ||
+           (taken_ > 0 && o_.seconds > 0 && seconds_since(start_) > o_.seconds);
+  }
+
+  Ran run_number(std::uint64_t i) const {
+    std::unique_lock turn(drawing);
+    rc::Shrinkable<Case> drawn = drawn_case(o_.fixed, o_.seed, number_of(o_.shard, i));
+    Case value = drawn.value();
+    turn.unlock();
+    Verdict verdict = run_case(value, o_.run);
+    return {std::move(drawn), std::move(value), std::move(verdict)};
+  }
+
+  void count_in_order(std::uint64_t i, Ran ran) {
+    early_.emplace(i, std::move(ran));
+    while (!failing_ && !early_.empty() && early_.begin()->first == result_.cases) {
+      count(early_.begin()->second);
+      early_.erase(early_.begin());
+    }
+    result_.seconds = seconds_since(start_);
+    if (progress_ && !failing_ && result_.seconds - reported_ > 0.5) {
+      reported_ = result_.seconds;
+      progress_(result_);
+    }
+  }
+
+  void count(Ran& ran) {
+    ++result_.cases;
+    ++result_.outcomes[ran.verdict.outcome];
+    fuzz::count(result_.coverage, ran.value, ran.verdict);
+    if (ran.verdict.outcome == Outcome::refused)
+      note_refusal(result_, ran.value, ran.verdict.reason);
+    if (is_failure(ran.verdict.outcome)) failing_ = std::move(ran);
+  }
+
+  const CampaignOptions& o_;
+  const std::function<void(const CampaignResult&)>& progress_;
+  const std::uint64_t cases_;
+  const Clock::time_point start_ = Clock::now();
+  std::mutex lock_;  // of all that follows
+  std::uint64_t taken_ = 0;
+  std::map<std::uint64_t, Ran> early_;  // have run, while one before them has not
+  std::optional<Ran> failing_;
+  std::exception_ptr error_;
+  CampaignResult result_;
+  double reported_ = 0;
+};
 
 }  // namespace
 
@@ -99,60 +182,9 @@ Case shrink(const rc::Shrinkable<Case>& failing, const std::function<bool(const 
   return best.value();
 }
 
-/// The failure of a case of this number, shrunk.
-static Failure shrunk_failure(const CampaignOptions& o, std::uint64_t index, const Ran& ran) {
-  Failure failure{index, ran.value, {}, ran.verdict};
-  const auto fails = [&](const Case& smaller) {
-    Verdict v = run_case(smaller, o.run);
-    if (!is_failure(v.outcome)) return false;
-    failure.verdict = std::move(v);
-    return true;
-  };
-  failure.shrunk = shrink(ran.drawn, fails, o.shrink_seconds);
-  return failure;
-}
-
-/// Keeps the first refusal, but one of plain tensors before any other: with tables and lengths of
-/// the user's those of caches and packed sequences may not fit.
-static void note_refusal(CampaignResult& result, const Case& c, const std::string& reason) {
-  const bool plain = implementation_named(c.implementation).sequences == Sequences::dense;
-  if (!result.refused.empty() && (result.refused_is_plain || !plain)) return;
-  result.refused = reason;
-  result.refused_case = to_text(c);
-  result.refused_is_plain = plain;
-}
-
 CampaignResult run_campaign(const CampaignOptions& o,
                             const std::function<void(const CampaignResult&)>& progress) {
-  constexpr std::uint64_t batch = 64;
-  const Clock::time_point start = Clock::now();
-  CampaignResult result;
-  double reported = 0;
-  const std::uint64_t own = cases_of(o.shard, o.cases);
-  while ((o.cases == 0 || result.cases < own) && (o.seconds == 0 || result.seconds < o.seconds)) {
-    const std::uint64_t first = result.cases;
-    const std::uint64_t size = o.cases == 0 ? batch : std::min(batch, own - first);
-    const std::vector<std::optional<Ran>> ran = run_batch(o, first, size, start);
-    for (std::uint64_t i = 0; i < size && ran[i]; ++i) {
-      const Verdict& v = ran[i]->verdict;
-      const Case& c = ran[i]->value;
-      ++result.cases;
-      ++result.outcomes[v.outcome];
-      count(result.coverage, c, v);
-      if (v.outcome == Outcome::refused) note_refusal(result, c, v.reason);
-      if (is_failure(v.outcome)) {
-        result.failure = shrunk_failure(o, number_of(o.shard, first + i), *ran[i]);
-        result.seconds = seconds_since(start);
-        return result;
-      }
-    }
-    result.seconds = seconds_since(start);
-    if (progress && result.seconds - reported > 0.5) {
-      reported = result.seconds;
-      progress(result);
-    }
-  }
-  return result;
+  return Campaign(o, progress).run();
 }
 
 }  // namespace attn::fuzz

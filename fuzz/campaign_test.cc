@@ -34,6 +34,22 @@ TEST(Campaign, DoesNotDependOnTheThreads) {
   EXPECT_GT(one.cases_per_second(), 0);
 }
 
+/// Threads that are ahead may have failed already: the first failure counts, and nothing after it.
+TEST(Campaign, FindsTheSameFirstFailureOnEveryThread) {
+  CampaignOptions one = of(2000, 1);
+  one.run.planted = PlantedFault::M21;
+  one.shrink_seconds = 0.1;
+  CampaignOptions five = one;
+  five.jobs = 5;
+  const CampaignResult a = run_campaign(one), b = run_campaign(five);
+  ASSERT_TRUE(a.failure && b.failure);
+  EXPECT_EQ(b.failure->index, a.failure->index);
+  EXPECT_EQ(to_text(b.failure->original), to_text(a.failure->original));
+  EXPECT_EQ(b.cases, a.cases);
+  EXPECT_EQ(b.outcomes, a.outcomes);
+  EXPECT_EQ(b.coverage, a.coverage);
+}
+
 /// Problems so small that the threads draw most of the time, all at once.
 TEST(Campaign, DrawsTheSameCasesOnEveryThread) {
   CampaignOptions one = of(1500, 1);
@@ -44,7 +60,7 @@ TEST(Campaign, DrawsTheSameCasesOnEveryThread) {
 }
 
 TEST(Campaign, StopsAtItsLimits) {
-  EXPECT_EQ(run_campaign(of(33)).cases, 33u) << "not a whole number of batches";
+  EXPECT_EQ(run_campaign(of(33)).cases, 33u);
   CampaignOptions timed = of(0);
   timed.seconds = 1e-3;
   int reports = 0;
@@ -54,7 +70,7 @@ TEST(Campaign, StopsAtItsLimits) {
   EXPECT_LE(reports, 1);
 }
 
-/// A batch of 64 cases takes some tenths of a second.
+/// 64 cases take some tenths of a second.
 TEST(Campaign, TheTimeIsLookedAtBeforeEachCase) {
   CampaignOptions o = of(0, 1);
   o.seconds = 1e-3;

@@ -24,9 +24,8 @@ Health health_of(const Bounds& bounds) {
           bounds.zero_share,     bounds.powerless_share, bounds.rows};
 }
 
-ExpectedOutput of(const char* name, const Axes& axes, DType storage,
-                  const BackwardBounds::Bounded& x) {
-  return {name, axes, storage, x.value, x.bound, x.term};
+ExpectedOutput of(const char* name, const Axes& axes, DType storage, BackwardBounds::Bounded x) {
+  return {name, axes, storage, std::move(x.value), std::move(x.bound), std::move(x.term)};
 }
 
 /// Indices of one captured tensor, by number; the leading axes that it has not are not told.
@@ -44,31 +43,28 @@ ExpectedOutput of(const std::string& name, const std::vector<std::int64_t>& exte
 
 }  // namespace
 
-Expectation expect(const ForwardBounds& bounds, DType storage, bool row_max) {
-  Expectation e{{{"O", query_channels, storage, bounds.o, bounds.o_bound, bounds.o_term},
-                 {"LSE",
-                  query_rows,
-                  DType::f32,
-                  with_one_channel(bounds.lse),
-                  with_one_channel(bounds.lse_bound),
-                  {}}},
-                health_of(bounds)};
-  if (row_max)
-    e.outputs.push_back({"row max",
-                         query_rows,
-                         DType::f32,
-                         with_one_channel(bounds.row_max),
-                         with_one_channel(bounds.row_max_bound),
-                         {}});
+Expectation expect(ForwardBounds bounds, DType storage, bool row_max) {
+  Expectation e;
+  e.health = health_of(bounds);
+  e.outputs.push_back({"O", query_channels, storage, std::move(bounds.o), std::move(bounds.o_bound),
+                       std::move(bounds.o_term)});
+  const auto add_rows = [&e](const char* name, const Tensor<double, 3>& value,
+                             const Tensor<double, 3>& bound) {
+    e.outputs.push_back(
+        {name, query_rows, DType::f32, with_one_channel(value), with_one_channel(bound), {}});
+  };
+  add_rows("LSE", bounds.lse, bounds.lse_bound);
+  if (row_max) add_rows("row max", bounds.row_max, bounds.row_max_bound);
   return e;
 }
 
-Expectation expect(const BackwardBounds& bounds, DType storage,
+Expectation expect(BackwardBounds bounds, DType storage,
                    const std::vector<CapturedTensor>& captured, bool sink) {
-  Expectation e{
-      {of("dQ", query_channels, storage, bounds.dq), of("dK", key_channels, storage, bounds.dk),
-       of("dV", key_channels, storage, bounds.dv)},
-      health_of(bounds)};
+  Expectation e;
+  e.health = health_of(bounds);
+  e.outputs.push_back(of("dQ", query_channels, storage, std::move(bounds.dq)));
+  e.outputs.push_back(of("dK", key_channels, storage, std::move(bounds.dk)));
+  e.outputs.push_back(of("dV", key_channels, storage, std::move(bounds.dv)));
   for (std::size_t i = 0; i < captured.size(); ++i)
     e.outputs.push_back(
         of(std::string("d ") + captured[i].name, captured[i].extents, bounds.captured[i]));

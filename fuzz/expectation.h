@@ -38,9 +38,9 @@ struct Expectation {
 };
 
 /// `row_max`: it is wanted too.
-Expectation expect(const ForwardBounds& bounds, DType storage, bool row_max);
+Expectation expect(ForwardBounds bounds, DType storage, bool row_max);
 /// `captured`: the tensors whose gradients `bounds.captured` holds; `sink`: its gradient is wanted.
-Expectation expect(const BackwardBounds& bounds, DType storage,
+Expectation expect(BackwardBounds bounds, DType storage,
                    const std::vector<CapturedTensor>& captured, bool sink);
 
 }  // namespace attn::fuzz

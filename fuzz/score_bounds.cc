@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace attn::fuzz {
@@ -41,7 +42,7 @@ double Accumulation::operator()(double n) const {
 double quantum(const Matrix& x) {
   constexpr int bias = 1075;  // a double is (its fraction with the leading 1) 2^(exponent - bias)
   int least = std::numeric_limits<int>::max();
-  for (const double a : x.reshaped()) {
+  for (const double a : std::span(x.data(), static_cast<std::size_t>(x.size()))) {
     if (a == 0) continue;
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(a), leading = std::uint64_t{1} << 52;
     const int exponent = static_cast<int>(bits >> 52 & 0x7ff);
@@ -68,8 +69,7 @@ double as_operand(const Numerics& may, double x) {
 
 double operand_rounding(const Numerics& may, const Matrix& x) {
   if (may.input_rounding == 0) return 0;
-  const auto entries = x.reshaped();
-  const bool kept = std::all_of(entries.begin(), entries.end(),
+  const bool kept = std::all_of(x.data(), x.data() + x.size(),
                                 [&](double a) { return std::isnan(a) || as_operand(may, a) == a; });
   return kept ? 0 : may.input_rounding;
 }

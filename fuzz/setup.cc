@@ -11,18 +11,26 @@
 namespace attn::fuzz {
 namespace {
 
-/// The implementation of a case, which has accepted its sizes and parts.
+/// A tensor of which only the shape is looked at.
+TensorInfo shape(const char* name, DType dtype, const StoredTensor::Shape& extents) {
+  static const double no_memory = 0;
+  TensorInfo t;
+  t.name = name, t.dtype = dtype, t.rank = 4, t.data = &no_memory;
+  t.extents = extents, t.strides = contiguous_strides(extents);
+  return t;
+}
+
+/// The implementation of a case, which has accepted its sizes and parts. What it has against the
+/// tensors themselves, it says when it is called.
 const Implementation& accepted_by(const Case& c) {
   const Implementation& implementation = implementation_named(c.implementation);
   check_parts(c, implementation);
-  const StoredPass stored(c, implementation, {});
   Options options;
   options.scale = c.scale;
   options.dropout.p = c.dropout;
-  const TensorInfo &q = stored.q.info(), &k = stored.k.info(), &v = stored.v.info();
-  const Problem problem = implementation.sequences == Sequences::paged
-                              ? make_paged_problem(q, k, v, stored.page_table(), options)
-                              : make_problem(q, k, v, options);
+  const Problem problem = make_problem(shape("q", c.dtype, {c.b, c.hq, c.sq, c.d}),
+                                       shape("k", c.dtype, {c.b, c.hkv, c.skv, c.d}),
+                                       shape("v", c.dtype, {c.b, c.hkv, c.skv, c.dv}), options);
   if (const auto refusal = implementation.refusal(problem)) throw std::invalid_argument(*refusal);
   return implementation;
 }

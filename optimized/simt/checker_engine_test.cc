@@ -171,6 +171,28 @@ TEST(Checker, EveryReaderOfAWordCounts) {
                               planted::two_reads_then_write<false>, out.data()));
   EXPECT_CLEAN(simt::launch({}, 32, 128, {}, planted::two_reads_then_write<true>, out.data()));
 }
+/// Whichever lane writes: the engine need not look at every reader, and must miss none.
+template <bool Quads, bool Before>
+void expect_race_of_many_readers() {
+  for (int writer = 0; writer < 32; ++writer) {
+    DeviceBuffer<int> out(32);
+    EXPECT_FAULT(
+        data_race, "no warp_sync between",
+        simt::launch({1, 1, 1}, 32, 256, {}, planted::word_of_many_readers<Quads, Before, false>,
+                     out.data(), writer));
+    EXPECT_CLEAN(simt::launch({1, 1, 1}, 32, 256, {},
+                              planted::word_of_many_readers<Quads, Before, true>, out.data(),
+                              writer));
+  }
+}
+TEST(Checker, OneOfManyReadersHasWritten) {
+  expect_race_of_many_readers<false, true>();
+  expect_race_of_many_readers<true, true>();
+}
+TEST(Checker, OneOfManyReadersWrites) {
+  expect_race_of_many_readers<false, false>();
+  expect_race_of_many_readers<true, false>();
+}
 TEST(Checker, LdmatrixReadsForAllLanes) {
   DeviceBuffer<int> out(32);
   EXPECT_FAULT(data_race, "read by warp 0 (several lanes)",

@@ -103,6 +103,21 @@ ATTN_KERNEL two_reads_then_write(int* out) {
   sts<int>(slot, 6, lane_id() == 1);
 }
 
+/// One warp. Words that several lanes read: four lanes in a row each, or one place of every quad.
+/// One lane writes its word before all read, or after.
+template <bool Quads, bool Before, bool Sync>
+ATTN_KERNEL word_of_many_readers(int* out, int writer) {
+  const lane<int> word = Quads ? lane_id() % 4 : lane_id() / 4;
+  const lane<std::uint32_t> slot = lane<std::uint32_t>(word * 4) + smem_base();
+  sts<int>(lane<std::uint32_t>(lane_id() * 4) + smem_base(), 5);
+  warp_sync();
+  if (Before) sts<int>(slot, 6, lane_id() == writer);
+  if (Before && Sync) warp_sync();
+  stg(out, lane_id(), lds<int>(slot));
+  if (!Before && Sync) warp_sync();
+  if (!Before) sts<int>(slot, 6, lane_id() == writer);
+}
+
 /// One warp. ldmatrix reads for all lanes; a store by one of them needs warp_sync first.
 template <bool Sync>
 ATTN_KERNEL overwrite_after_ldmatrix(int* out) {

@@ -117,13 +117,19 @@ class Block {
       shared_fault(who, address, Bytes, true);
   }
 
-  // -- global memory: checks the access of sizeof(T) bytes at `p`, which must lie in the allocation
-  //    that `base` points into.
+  // -- global memory
+  /// The allocation that `base` points into; null if there is none, or nothing is checked.
+  ATTN_FORCE_INLINE Allocation* allocation(const void* base) {
+    if (!checking) return nullptr;
+    for (Allocation* a : recent_)
+      if (a && a->holds(base)) return a;
+    return find_allocation(base);
+  }
+  /// Checks the access of `Bytes` bytes at `p`, which must lie in the allocation `a`.
   template <int Bytes>
-  ATTN_FORCE_INLINE void check_global(Who who, GlobalUse use, const void* base, const void* p) {
+  ATTN_FORCE_INLINE void check_global(Who who, GlobalUse use, Allocation* a, const void* p) {
     if (!checking) return;
     const auto address = reinterpret_cast<std::uintptr_t>(p);
-    Allocation* a = allocation(base);
     if (a && address % Bytes == 0 && use == GlobalUse::read) [[likely]] {
       const auto offset = address - reinterpret_cast<std::uintptr_t>(a->base());
       if (a->plain_input<Bytes>(static_cast<std::int64_t>(offset))) [[likely]]
@@ -134,12 +140,12 @@ class Block {
 
   // -- asynchronous copies, in the order of each strand
   template <int Bytes>
-  ATTN_FORCE_INLINE void issue_copy(Who who, std::uint32_t to, const void* base, const char* from,
+  ATTN_FORCE_INLINE void issue_copy(Who who, std::uint32_t to, Allocation* source, const char* from,
                                     int valid_bytes) {
     if (valid_bytes == Bytes)
-      check_global<Bytes>(who, GlobalUse::read, base, from);
+      check_global<Bytes>(who, GlobalUse::read, source, from);
     else if (valid_bytes > 0)
-      check_copy_source(who, base, from, valid_bytes, Bytes);
+      check_copy_source(who, source, from, valid_bytes, Bytes);
     check_shared_write<Bytes>(who, to, SharedShadow::kInFlight);
     Copies& c = copies_[static_cast<std::size_t>(strand)];
     c.queue.push_back(
@@ -187,14 +193,8 @@ class Block {
   void run_strand();
   void cancel_others();
 
-  // the allocation that `base` points into; null if there is none
-  ATTN_FORCE_INLINE Allocation* allocation(const void* base) {
-    for (Allocation* a : recent_)
-      if (a && a->holds(base)) return a;
-    return find_allocation(base);
-  }
   ATTN_COLD Allocation* find_allocation(const void* base);
-  void check_copy_source(Who who, const void* base, const char* from, int valid, int bytes);
+  void check_copy_source(Who who, Allocation* a, const char* from, int valid, int bytes);
   void check_global_slowly(Who who, GlobalUse use, Allocation* a, const void* p, int bytes);
   template <int Bytes>
   ATTN_FORCE_INLINE void move_bytes(const Copy& c) {
@@ -214,6 +214,8 @@ class Block {
 
   [[noreturn]] ATTN_COLD void range_fault(Who who, std::uint32_t address, int bytes);
   [[noreturn]] ATTN_COLD void shared_fault(Who who, std::uint32_t address, int bytes, bool write);
+  [[noreturn]] ATTN_COLD void global_address_fault(Who who, const Allocation* a, const void* p,
+                                                   int bytes);
   [[noreturn]] ATTN_COLD void global_fault(Who who, GlobalUse use, const Allocation& a, int bytes,
                                            const Allocation::Finding& finding);
   [[noreturn]] ATTN_COLD void deadlock();

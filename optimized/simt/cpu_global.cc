@@ -61,7 +61,8 @@ bool Allocation::initialised(std::size_t first, std::size_t bytes) const {
                      [](std::uint8_t s) { return s & kInitialised; });
 }
 
-bool Allocation::conflicts(const ElementHistory& h, GlobalUse use, std::uint32_t block) {
+ATTN_FORCE_INLINE bool Allocation::conflicts(const ElementHistory& h, GlobalUse use,
+                                             std::uint32_t block) {
   const std::uint32_t writer = h.writer & ElementHistory::kMany;
   const bool foreign_write = writer != 0 && writer != block + 1;
   const bool foreign_read = h.reader != 0 && h.reader != block + 1;
@@ -77,7 +78,8 @@ bool Allocation::conflicts(const ElementHistory& h, GlobalUse use, std::uint32_t
   return false;
 }
 
-void Allocation::remember(ElementHistory& h, GlobalUse use, std::uint32_t block, LocId at) {
+ATTN_FORCE_INLINE void Allocation::remember(ElementHistory& h, GlobalUse use, std::uint32_t block,
+                                            LocId at) {
   const std::uint32_t me = block + 1;
   switch (use) {
     case GlobalUse::read:
@@ -98,22 +100,33 @@ void Allocation::remember(ElementHistory& h, GlobalUse use, std::uint32_t block,
   h.write_at = static_cast<std::uint16_t>(at);
 }
 
-Allocation::Finding Allocation::access(GlobalUse use, std::int64_t offset, std::size_t bytes,
-                                       std::uint32_t launch, std::uint32_t block, LocId at) {
-  if (offset < 0 || static_cast<std::size_t>(offset) + bytes > bytes_)
-    return {Verdict::out_of_bounds, offset, {}};
-  const auto first = static_cast<std::size_t>(offset);
-  const Lock lock(reinterpret_cast<std::uintptr_t>(base_) + first);
-  bool tracked = false;
+Allocation::Finding Allocation::refusal(GlobalUse use, std::size_t first, std::size_t bytes) const {
   for (std::size_t i = first; i < first + bytes; ++i) {
     const std::uint8_t s = state_[i];
     const auto here = static_cast<std::int64_t>(i);
     if (!(s & kAddressable)) return {Verdict::guard, here, {}};
     if (use != GlobalUse::write && !(s & kInitialised)) return {Verdict::uninitialised, here, {}};
     if (use != GlobalUse::read && !(s & kWritable)) return {Verdict::read_only, here, {}};
-    tracked |= (s & kWritable) != 0;
   }
-  if (!tracked) return {};
+  return {};
+}
+
+Allocation::Finding Allocation::access(GlobalUse use, std::int64_t offset, std::size_t bytes,
+                                       std::uint32_t launch, std::uint32_t block, LocId at) {
+  if (offset < 0 || static_cast<std::size_t>(offset) + bytes > bytes_)
+    return {Verdict::out_of_bounds, offset, {}};
+  const auto first = static_cast<std::size_t>(offset);
+  const Lock lock(reinterpret_cast<std::uintptr_t>(base_) + first);
+  std::uint8_t all = 0xff, any = 0;
+  for (std::size_t i = first; i < first + bytes; ++i) {
+    all &= state_[i];
+    any |= state_[i];
+  }
+  const int needed = kAddressable | (use == GlobalUse::write ? 0 : kInitialised) |
+                     (use == GlobalUse::read ? 0 : kWritable);
+  if ((all & needed) != needed) [[unlikely]]
+    return refusal(use, first, bytes);
+  if (!(any & kWritable)) return {};
   for (std::size_t e = first / element_bytes_; e <= (first + bytes - 1) / element_bytes_; ++e) {
     ElementHistory& h = history_[e];
     if (h.launch != launch) h = {.launch = launch};
@@ -121,7 +134,7 @@ Allocation::Finding Allocation::access(GlobalUse use, std::int64_t offset, std::
       return {Verdict::race, static_cast<std::int64_t>(e * element_bytes_), h};
     remember(h, use, block, at);
   }
-  if (use != GlobalUse::read)
+  if (use != GlobalUse::read && !(all & kInitialised))
     for (std::size_t i = first; i < first + bytes; ++i) state_[i] |= kInitialised;
   return {};
 }

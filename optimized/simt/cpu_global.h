@@ -10,6 +10,7 @@
 
 #include "optimized/simt/cpu_inline.h"
 #include "optimized/simt/cpu_location.h"
+#include "optimized/simt/cpu_words.h"
 #include "optimized/simt/memory.h"
 
 namespace attn::simt::cpu {
@@ -45,10 +46,11 @@ class Allocation {
   template <int Bytes>
   ATTN_FORCE_INLINE bool plain_input(std::int64_t offset) const {
     if (offset < 0 || static_cast<std::size_t>(offset) + Bytes > bytes_) return false;
-    constexpr auto input = static_cast<std::uint8_t>(Access::input);
-    const std::uint8_t* s = &state_[static_cast<std::size_t>(offset)];
+    constexpr int part = Bytes < 8 ? Bytes : 8;
+    constexpr auto input = repeated<part>(static_cast<std::uint8_t>(Access::input));
     bool all = true;
-    for (int i = 0; i < Bytes; ++i) all &= s[i] == input;
+    for (int i = 0; i < Bytes; i += part)
+      all &= word_of<part>(&state_[static_cast<std::size_t>(offset) + i]) == input;
     return all;
   }
 
@@ -64,6 +66,8 @@ class Allocation {
                  std::uint32_t block, LocId at);
 
  private:
+  /// What is wrong with an access to bytes of which one has not the state that `use` needs.
+  Finding refusal(GlobalUse use, std::size_t first, std::size_t bytes) const;
   static bool conflicts(const ElementHistory& h, GlobalUse use, std::uint32_t block);
   static void remember(ElementHistory& h, GlobalUse use, std::uint32_t block, LocId at);
 

@@ -145,9 +145,8 @@ Allocation* Block::find_allocation(const void* base) {
 }
 
 // The bytes of a copy's source that are read; its address must be aligned to the whole copy.
-void Block::check_copy_source(Who who, const void* base, const char* from, int valid, int bytes) {
+void Block::check_copy_source(Who who, Allocation* a, const char* from, int valid, int bytes) {
   if (!checking) return;
-  Allocation* a = allocation(base);
   if (reinterpret_cast<std::uintptr_t>(from) % static_cast<unsigned>(bytes) != 0 || !a)
     return check_global_slowly(who, GlobalUse::read, a, from, bytes);
   const auto finding = a->access(GlobalUse::read, from - a->base(), static_cast<std::size_t>(valid),
@@ -157,23 +156,26 @@ void Block::check_copy_source(Who who, const void* base, const char* from, int v
 }
 
 void Block::check_global_slowly(Who who, GlobalUse use, Allocation* a, const void* p, int bytes) {
-  const Loc here = location(who.at);
   const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if (!a || address % static_cast<unsigned>(bytes) != 0) global_address_fault(who, a, p, bytes);
+  const auto finding = a->access(
+      use, static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(a->base())),
+      static_cast<std::size_t>(bytes), plan_->id, static_cast<std::uint32_t>(number_), who.at);
+  if (finding.verdict != Allocation::Verdict::ok) global_fault(who, use, *a, bytes, finding);
+}
+
+void Block::global_address_fault(Who who, const Allocation* a, const void* p, int bytes) {
+  const Loc here = location(who.at);
+  const std::string access = std::to_string(bytes) + "-byte access by " +
+                             who_is(who.warp, who.lane, true) + " at " + to_string(here);
   if (!a)
     fault(FaultKind::out_of_bounds, here,
-          "global memory   " + std::to_string(bytes) + "-byte access by " +
-              who_is(who.warp, who.lane, true) + " at " + to_string(here) +
-              " through a pointer into no registered memory");
+          "global memory   " + access + " through a pointer into no registered memory");
   const auto offset =
-      static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(a->base()));
-  if (address % static_cast<unsigned>(bytes) != 0)
-    fault(FaultKind::misaligned, here,
-          "global memory " + hex(offset) + "   " + std::to_string(bytes) + "-byte access by " +
-              who_is(who.warp, who.lane, true) + " at " + to_string(here) +
-              ", expected an address that is a multiple of " + std::to_string(bytes));
-  const auto finding = a->access(use, offset, static_cast<std::size_t>(bytes), plan_->id,
-                                 static_cast<std::uint32_t>(number_), who.at);
-  if (finding.verdict != Allocation::Verdict::ok) global_fault(who, use, *a, bytes, finding);
+      reinterpret_cast<std::intptr_t>(p) - reinterpret_cast<std::intptr_t>(a->base());
+  fault(FaultKind::misaligned, here,
+        "global memory " + hex(offset) + "   " + access +
+            ", expected an address that is a multiple of " + std::to_string(bytes));
 }
 
 void Block::global_fault(Who who, GlobalUse use, const Allocation& a, int bytes,

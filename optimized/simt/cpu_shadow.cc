@@ -40,6 +40,15 @@ void SharedShadow::forget() {
   ++generation_;
 }
 
+bool SharedShadow::each_write_before(const std::uint32_t* writes, int n, Who who) const {
+  return std::all_of(writes, writes + n, [&](std::uint32_t w) { return write_before(w, who); });
+}
+
+bool SharedShadow::each_read_before(const std::uint32_t* reads, int n, int reader, Who who) const {
+  return std::all_of(reads, reads + n,
+                     [&](std::uint32_t r) { return read_before(r, reader, who); });
+}
+
 int SharedShadow::unordered_reader(std::size_t cell, Who who) const {
   for (int u = 0; u < warps_; ++u)
     if (!read_before(*reads_of(cell, u), u, who)) return u;

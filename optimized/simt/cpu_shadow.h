@@ -16,6 +16,7 @@
 
 #include "optimized/simt/cpu_inline.h"
 #include "optimized/simt/cpu_location.h"
+#include "optimized/simt/cpu_words.h"
 
 namespace attn::simt::cpu {
 
@@ -68,7 +69,7 @@ class SharedShadow {
   ATTN_FORCE_INLINE bool read(Who who, std::uint32_t address) {
     constexpr int n = Bytes / 2;
     const std::size_t cell = address / 2;
-    bool ok = all_written<n>(&state_[cell]);
+    bool ok = word_of<n>(&state_[cell]) == repeated<n>(kWritten);
     ok &= writes_before<n>(&writes_[cell], who);
     note_read<n>(reads_of(cell, who.warp), who);
     return ok;
@@ -77,16 +78,9 @@ class SharedShadow {
   ATTN_FORCE_INLINE bool write(Who who, std::uint32_t address, State state) {
     constexpr int n = Bytes / 2;
     const std::size_t cell = address / 2;
-    std::uint8_t any_state = 0;
-    for (int i = 0; i < n; ++i) any_state |= state_[cell + i];
-    bool ok = (any_state & kInFlight) == 0 && writes_before<n>(&writes_[cell], who);
-    for (int u = 0; u < warps_; ++u) {
-      const std::uint32_t* reads = reads_of(cell, u);
-      std::uint32_t late = 0;
-      for (int i = 0; i < n; ++i) late |= (reads[i] >> kSegmentShift) > visible_[who.warp][u];
-      if (late) [[unlikely]]
-        for (int i = 0; i < n; ++i) ok &= read_before(reads[i], u, who);
-    }
+    bool ok = (word_of<n>(&state_[cell]) & repeated<n>(kInFlight)) == 0;
+    ok &= writes_before<n>(&writes_[cell], who);
+    for (int u = 0; u < warps_; ++u) ok &= reads_before<n>(reads_of(cell, u), u, who);
     if (ok) [[likely]]
       set_written<n>(cell, who, state);
     return ok;
@@ -125,28 +119,18 @@ class SharedShadow {
            (reader == who.warp && !(r & kSeveral) &&
             static_cast<int>((r & kLaneMask) >> kLocBits) == who.lane);
   }
-  // Neighbouring cells were mostly written by one access: then one comparison does for all.
+  // Neighbouring cells were mostly touched by one access: then one comparison does for all.
   template <int n>
   ATTN_FORCE_INLINE bool writes_before(const std::uint32_t* writes, Who who) const {
-    std::uint32_t differ = 0;
-    for (int i = 1; i < n; ++i) differ |= writes[i] ^ writes[0];
-    bool ok = write_before(writes[0], who);
-    if (differ) [[unlikely]]
-      for (int i = 1; i < n; ++i) ok &= write_before(writes[i], who);
-    return ok;
+    return all_same<n>(writes) ? write_before(writes[0], who) : each_write_before(writes, n, who);
   }
   template <int n>
-  static ATTN_FORCE_INLINE bool all_written(const std::uint8_t* state) {
-    bool ok = true;
-    if constexpr (n == 8) {
-      std::uint64_t s;
-      std::memcpy(&s, state, 8);
-      ok = s == 0x0101010101010101u;
-    } else {
-      for (int i = 0; i < n; ++i) ok &= state[i] == kWritten;
-    }
-    return ok;
+  ATTN_FORCE_INLINE bool reads_before(const std::uint32_t* reads, int reader, Who who) const {
+    return all_same<n>(reads) ? read_before(reads[0], reader, who)
+                              : each_read_before(reads, n, reader, who);
   }
+  bool each_write_before(const std::uint32_t* writes, int n, Who who) const;
+  bool each_read_before(const std::uint32_t* reads, int n, int reader, Who who) const;
   template <int n>
   ATTN_FORCE_INLINE void note_read(std::uint32_t* reads, Who who) {
     const std::uint32_t now = segment_[who.warp] << kSegmentShift | who.at;
@@ -166,11 +150,11 @@ class SharedShadow {
     const std::uint32_t now = segment_[who.warp] << kSegmentShift |
                               static_cast<std::uint32_t>(who.warp) << 5 |
                               static_cast<std::uint32_t>(who.lane);
-    for (int i = 0; i < n; ++i) {
-      writes_[cell + i] = now;
-      writes_at_[cell + i] = static_cast<std::uint16_t>(who.at);
-      state_[cell + i] = state;
-    }
+    // One array after another: a store of a byte may be one to any pointer, as the compiler sees
+    // it.
+    std::fill_n(&writes_[cell], n, now);
+    std::fill_n(&writes_at_[cell], n, static_cast<std::uint16_t>(who.at));
+    std::memset(&state_[cell], state, n);
   }
   // Reads of 8 neighbouring cells by one warp are neighbours, and so are those of all warps.
   ATTN_FORCE_INLINE std::uint32_t* reads_of(std::size_t cell, int warp) {

@@ -236,7 +236,7 @@ inline V ldg_as(const T* base, std::int64_t offset, bool ok = true, ATTN_LOC) {
   if (!ok) return value;
   cpu::Block& b = *cpu::self;
   const T* p = detail::address(base, offset);
-  b.check_global<sizeof(V)>(detail::who(b.at(loc)), cpu::GlobalUse::read, base, p);
+  b.check_global<sizeof(V)>(detail::who(b.at(loc)), cpu::GlobalUse::read, b.allocation(base), p);
   std::memcpy(&value, p, sizeof(V));
   return value;
 }
@@ -253,7 +253,7 @@ inline void stg_as(T* base, std::int64_t offset, V value, bool ok = true, ATTN_L
   if (!ok) return;
   cpu::Block& b = *cpu::self;
   T* p = detail::address(base, offset);
-  b.check_global<sizeof(V)>(detail::who(b.at(loc)), cpu::GlobalUse::write, base, p);
+  b.check_global<sizeof(V)>(detail::who(b.at(loc)), cpu::GlobalUse::write, b.allocation(base), p);
   std::memcpy(static_cast<void*>(p), &value, sizeof(V));
 }
 template <class T>
@@ -268,7 +268,7 @@ inline void atomic_add(T* base, std::int64_t offset, std::type_identity_t<T> val
   if (!ok) return;
   cpu::Block& b = *cpu::self;
   T* p = detail::address(base, offset);
-  b.check_global<sizeof(T)>(detail::who(b.at(loc)), cpu::GlobalUse::atomic, base, p);
+  b.check_global<sizeof(T)>(detail::who(b.at(loc)), cpu::GlobalUse::atomic, b.allocation(base), p);
   cpu::math::AtomicAdd{}(*p, value);
 }
 template <class T>
@@ -278,7 +278,7 @@ inline void atomic_max(T* base, std::int64_t offset, std::type_identity_t<T> val
   if (!ok) return;
   cpu::Block& b = *cpu::self;
   T* p = detail::address(base, offset);
-  b.check_global<sizeof(T)>(detail::who(b.at(loc)), cpu::GlobalUse::atomic, base, p);
+  b.check_global<sizeof(T)>(detail::who(b.at(loc)), cpu::GlobalUse::atomic, b.allocation(base), p);
   cpu::math::AtomicMax{}(*p, value);
 }
 
@@ -289,8 +289,8 @@ inline void cp_async_bytes(std::uint32_t to, const T* base, std::int64_t offset,
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
   cpu::Block& b = *cpu::self;
   const T* from = detail::address(base, valid_bytes > 0 ? offset : 0);
-  b.issue_copy<Bytes>(detail::who(b.at(loc)), to, base, reinterpret_cast<const char*>(from),
-                      valid_bytes);
+  b.issue_copy<Bytes>(detail::who(b.at(loc)), to, b.allocation(base),
+                      reinterpret_cast<const char*>(from), valid_bytes);
 }
 template <int Bytes, class T>
 inline void cp_async(std::uint32_t to, const T* base, std::int64_t offset, bool ok = true,

@@ -162,15 +162,29 @@ ATTN_DEVICE lane<Vec16> make_vec16(const lane<std::uint32_t>& w0, const lane<std
 }
 
 // ---- shared memory -----------------------------------------------------------------------------
+namespace detail {
+// Lanes that read what two others before them do: their neighbours, or those in their place in the
+// quads before. Both were checked, and at most one of them by the right of a thread to what it
+// wrote itself since the last warp_sync; so this lane may read it too, and "several lanes" is
+// noted.
+ATTN_DEVICE lane<bool> third_readers(const lane<std::uint32_t>& address, const lane<bool>& ok) {
+  lane<bool> third = false;
+  const auto same = [&](int i, int j) { return ok.v[j] & -(address.v[i] == address.v[j]); };
+  for (int i = 2; i < 32; ++i) third.v[i] = same(i, i - 1) & same(i, i - 2);
+  for (int i = 8; i < 32; ++i) third.v[i] |= same(i, i - 4) & same(i, i - 8);
+  return third;
+}
+}  // namespace detail
 template <class T>
 inline lane<T> lds(const lane<std::uint32_t>& address, const lane<bool>& ok = true, ATTN_LOC) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  const lane<bool> checked = detail::third_readers(address, ok);
   lane<T> r(T{});
   for (int i = 0; i < 32; ++i)
     if (ok.v[i]) {
-      b.check_shared_read<sizeof(T)>(detail::who(i, at), address.v[i]);
+      if (!checked.v[i]) b.check_shared_read<sizeof(T)>(detail::who(i, at), address.v[i]);
       std::memcpy(&r.v[i], b.smem() + address.v[i], sizeof(T));
     }
   return r;
@@ -229,11 +243,12 @@ inline lane<V> ldg_as(const T* base, const lane<std::int64_t>& offset, const lan
                       ATTN_LOC) {
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  cpu::Allocation* const memory = b.allocation(base);
   lane<V> r(V{});
   for (int i = 0; i < 32; ++i)
     if (ok.v[i]) {
       const T* p = detail::address(base, offset.v[i]);
-      b.check_global<sizeof(V)>(detail::who(i, at), cpu::GlobalUse::read, base, p);
+      b.check_global<sizeof(V)>(detail::who(i, at), cpu::GlobalUse::read, memory, p);
       V value;
       std::memcpy(&value, p, sizeof(V));
       r.set(i, value);
@@ -249,7 +264,8 @@ template <class T>
 inline T ldg_uniform(const T* base, std::int64_t offset, ATTN_LOC) {
   cpu::Block& b = *cpu::self;
   const T* p = detail::address(base, offset);
-  b.check_global<sizeof(T)>(detail::who(cpu::kAllLanes, b.at(loc)), cpu::GlobalUse::read, base, p);
+  b.check_global<sizeof(T)>(detail::who(cpu::kAllLanes, b.at(loc)), cpu::GlobalUse::read,
+                            b.allocation(base), p);
   return *p;
 }
 template <class V, class T>
@@ -257,10 +273,11 @@ inline void stg_as(T* base, const lane<std::int64_t>& offset, const lane<V>& val
                    const lane<bool>& ok = true, ATTN_LOC) {
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  cpu::Allocation* const memory = b.allocation(base);
   for (int i = 0; i < 32; ++i)
     if (ok.v[i]) {
       T* p = detail::address(base, offset.v[i]);
-      b.check_global<sizeof(V)>(detail::who(i, at), cpu::GlobalUse::write, base, p);
+      b.check_global<sizeof(V)>(detail::who(i, at), cpu::GlobalUse::write, memory, p);
       const V v = value[i];
       std::memcpy(static_cast<void*>(p), &v, sizeof(V));
     }
@@ -277,10 +294,11 @@ inline void atomic(T* base, const lane<std::int64_t>& offset, const lane<T>& val
                    const lane<bool>& ok, cpu::Loc loc, Update update) {
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  cpu::Allocation* const memory = b.allocation(base);
   for (int i = 0; i < 32; ++i)
     if (ok.v[i]) {
       T* p = address(base, offset.v[i]);
-      b.check_global<sizeof(T)>(who(i, at), cpu::GlobalUse::atomic, base, p);
+      b.check_global<sizeof(T)>(who(i, at), cpu::GlobalUse::atomic, memory, p);
       update(*p, value.v[i]);
     }
 }
@@ -308,9 +326,10 @@ inline void cp_async_bytes(const lane<std::uint32_t>& to, const T* base,
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  cpu::Allocation* const source = b.allocation(base);
   for (int i = 0; i < 32; ++i) {
     const T* from = detail::address(base, valid_bytes.v[i] > 0 ? offset.v[i] : 0);
-    b.issue_copy<Bytes>(detail::who(i, at), to.v[i], base, reinterpret_cast<const char*>(from),
+    b.issue_copy<Bytes>(detail::who(i, at), to.v[i], source, reinterpret_cast<const char*>(from),
                         valid_bytes.v[i]);
   }
 }
@@ -325,9 +344,10 @@ inline void cp_async_if(const lane<std::uint32_t>& to, const T* base,
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
   cpu::Block& b = *cpu::self;
   const cpu::LocId at = b.at(loc);
+  cpu::Allocation* const source = b.allocation(base);
   for (int i = 0; i < 32; ++i)
     if (ok.v[i])
-      b.issue_copy<Bytes>(detail::who(i, at), to.v[i], base,
+      b.issue_copy<Bytes>(detail::who(i, at), to.v[i], source,
                           reinterpret_cast<const char*>(detail::address(base, offset.v[i])), Bytes);
 }
 inline void cp_async_commit() { cpu::self->commit_copies(); }
