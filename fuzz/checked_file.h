@@ -12,14 +12,14 @@ namespace attn::fuzz {
 
 /// One file of a check, and all that there is to say of it.
 struct CheckedFile {
-  std::string name;        ///< of the file, without its folder
-  std::string outcome;     ///< of the verdict, or "missing", "unreadable"
-  std::string reason;      ///< of every outcome but pass and discrepancy
-  std::string looks_like;  ///< of a discrepancy: known faults with this pattern
-  std::string case_line;   ///< of a file of `emit`
-  std::string again;       ///< the command that checks it again
-  bool is_failure = false;
-  Verdict verdict;
+  std::string name;         ///< of the file, without its folder
+  std::string outcome;      ///< of the verdict, or "missing", "unreadable"
+  std::string reason;       ///< of every outcome but pass and discrepancy
+  std::string looks_like;   ///< of a discrepancy: known faults with this pattern
+  std::string case_line;    ///< of a file of `emit`
+  std::string again;        ///< the command that checks it again
+  bool is_failure = false;  ///< it makes the check fail
+  Verdict verdict;  ///< of what the program wrote; as it starts where nothing could be judged
   std::vector<HeatMap> planes;  ///< error over bound, worst first; only if a page is wanted
 };
 

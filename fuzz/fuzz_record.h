@@ -20,6 +20,7 @@ struct FuzzRecord {
   std::vector<Checked> whole;     ///< of the campaign as a whole: coverage, power, relations
   std::vector<Checked> examined;  ///< the user's mod and mask
   nlohmann::json examination;     ///< of these; null: there is none
+  /// Of the case that failed, or of the campaign that failed as a whole.
   ReportPage page{"No failure", {{"Note", "A case that fails has its page here."}}, {}};
 
   bool is_clean() const;  ///< nothing failed

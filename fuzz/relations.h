@@ -58,9 +58,9 @@ std::string report(const Relation& relation, const Case& fitted, const RelationV
 
 /// A relation that is broken.
 struct RelationFailure {
-  const Relation* relation = nullptr;
-  Case original, shrunk;    ///< as they were fitted
-  RelationVerdict verdict;  ///< of the shrunk case
+  const Relation* relation = nullptr;  ///< one of `relations()`
+  Case original, shrunk;               ///< as they were fitted
+  RelationVerdict verdict;             ///< of the shrunk case
 };
 /// The simplest neighbour of neighbours to which the relation can be fitted and where it is still
 /// broken. `drawn`: before it was fitted; `verdict`: its own. Stops looking after `most_seconds`.

@@ -28,7 +28,7 @@ std::string to_junit(const RunRecord& record);
 
 /// Where the record of a run goes, by option. Empty: it was not asked for.
 struct RecordFiles {
-  std::string json, junit, html;
+  std::string json, junit, html;  ///< paths
 };
 
 /// Does the work of a command and writes the record of it, as it stands at each time. The files are

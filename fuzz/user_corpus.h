@@ -27,6 +27,7 @@ std::vector<UserCase> read_user_corpus(const std::string& folder);
 /// the file.
 /// @throws std::invalid_argument if it cannot be written.
 std::string add_to_user_corpus(const std::string& folder, const Failure& failure);
+/// The same for a relation that is broken: its name stands behind the case.
 std::string add_to_user_corpus(const std::string& folder, const RelationFailure& failure);
 
 }  // namespace attn::fuzz
